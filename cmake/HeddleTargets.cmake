@@ -1,0 +1,38 @@
+# What every target of the project has in common, and the functions that declare libraries and tests.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+set(HEDDLE_SANITIZE "" CACHE STRING "Sanitizers for Heddle's own code, as for -fsanitize=")
+
+add_library(heddle_options INTERFACE)
+target_compile_options(heddle_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
+target_include_directories(heddle_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+if(HEDDLE_SANITIZE)
+  target_compile_options(heddle_options INTERFACE
+    -fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE})
+endif()
+
+# heddle_library(NAME SOURCES… DEPENDS…): one library of src/, named heddle_NAME.
+function(heddle_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(heddle_${name} STATIC ${arg_SOURCES})
+  target_link_libraries(heddle_${name} PRIVATE heddle_options PUBLIC ${arg_DEPENDS})
+  target_include_directories(heddle_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+endfunction()
+
+# heddle_test(NAME SOURCES… DEPENDS…): a GoogleTest program, one ctest per program.
+function(heddle_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE heddle_options ${arg_DEPENDS} GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,181 @@
+/* The contract between instrumented code, the runtime and the collector.
+ *
+ * Instrumented code writes 64-bit words into the block that the thread's cursor points into. A
+ * record is one header word followed by the words it announces:
+ *
+ *   slot record     header = the address of a slot (top byte 0). The slot says what it is (a
+ * segment, an enter, a leave …) and how many words follow: the addresses that the segment's
+ *                   descriptor could not derive statically, in program order.
+ *   runtime record  top byte = HEDDLE_REC_*: written by the runtime (locks, threads, memory,
+ * switches).
+ *
+ * One thread runs at a time and owns the cursor; a hand-over passes it on with a HEDDLE_REC_SWITCH
+ * record. So the words of the ring of blocks are in the one total order of the run, and no record
+ * needs a time stamp. A thread without the baton has cursor > limit, so its first segment
+ * takes the slow path, which waits for the baton; an uninitialised thread, a signal handler on a
+ * blocked thread and a thread that outlived the runtime are caught by the same test.
+ *
+ * Inline code of a segment (base lives in a register):
+ *
+ *   base = tls.cursor; if (base > tls.limit) base = __heddle_refill(base);
+ *   base[0] = &slot;
+ *   for each access with a dynamic address, before the access:
+ *     if (site is atomic or volatile, or its flag byte is set) base = __heddle_point(base, &flag,
+ * address); base[k] = address; tls.cursor = base + 1 + words;            after the segment's last
+ * access
+ *
+ * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
+ * closes the words written so far and, back in possession, opens a HEDDLE_REC_CONTINUE record and
+ * returns a base such that base[k] is again where the next address belongs.
+ *
+ * Blocks are zero before use. A block that was never submitted (the target was killed) is therefore
+ * valid up to its first zero header word, and a segment up to its first zero address.
+ *
+ * This header is C, because the runtime serves C programs; it is the only thing that the three
+ * share.
+ */
+#ifndef HEDDLE_ABI_H
+#define HEDDLE_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
+ */
+#define HEDDLE_ABI_VERSION 1
+
+/* ---- what a translation unit carries ------------------------------------------------------- */
+
+/* What a slot stands for. */
+enum heddle_slot_kind {
+  HEDDLE_SLOT_SEGMENT = 1, /* index = segment in the unit's catalog */
+  HEDDLE_SLOT_ENTER =
+      2, /* index = function; words: [this] for methods, [frame] for setjmp callers */
+  HEDDLE_SLOT_LEAVE = 3,        /* index = function */
+  HEDDLE_SLOT_RESYNC = 4,       /* index = function; words: frame. The second return of a setjmp */
+  HEDDLE_SLOT_FLOW_SEGMENT = 5, /* a segment without accesses: written at the flow level only */
+  HEDDLE_SLOT_LIBCALL =
+      6, /* index = site; the ranges that the wrapped libc call reports belong to it */
+};
+
+struct heddle_slot {
+  uint32_t index; /* into the unit's catalog table for its kind */
+  uint8_t kind;   /* enum heddle_slot_kind */
+  uint8_t words;  /* dynamic words after the header */
+  uint16_t reserved;
+};
+
+/* How the address of a segment's access is known: one byte code stream per segment, in the unit's
+ * layout blob (see abi/layout.md): from the record, from a static symbol plus offset, or from an
+ * earlier access of the same segment plus offset. */
+
+/* Registered by a constructor of the unit before any other of its constructors runs. */
+struct heddle_unit {
+  uint32_t abi_version;
+  uint32_t flags;
+  const struct heddle_slot* slots;
+  uint64_t slot_count;
+  const uint8_t* catalog; /* serialised Catalog of the unit (src/trace/catalog_codec.h) */
+  uint64_t catalog_size;
+  const uint8_t* layout; /* how the items of each segment get their addresses and sizes */
+  uint64_t layout_size;
+  const void* const* symbols; /* addresses of the static variables that the layout refers to; filled
+                                 by relocation; symbol k of the catalog is at symbols[k] */
+  uint64_t symbol_count;
+  uint8_t* site_flags; /* one byte per site; not zero: a scheduling point stands before it */
+  uint64_t site_count;
+  const char* name; /* of the source file */
+};
+
+/* ---- what instrumented code touches --------------------------------------------------------- */
+
+struct heddle_tls {
+  uint64_t* cursor;
+  uint64_t* limit; /* cursor <= limit: at least HEDDLE_SEGMENT_WORDS words are free */
+};
+
+#define HEDDLE_SEGMENT_WORDS 256 /* the longest slot record, header included */
+
+#if defined(HEDDLE_RUNTIME)
+#define HEDDLE_EXPORT __attribute__((visibility("default")))
+#define HEDDLE_PRESERVE __attribute__((preserve_most))
+
+extern HEDDLE_EXPORT __thread struct heddle_tls __heddle_tls
+    __attribute__((tls_model("initial-exec")));
+extern HEDDLE_EXPORT uint8_t
+    __heddle_flow; /* the flow level is on: write HEDDLE_SLOT_FLOW_SEGMENT */
+
+HEDDLE_EXPORT void __heddle_register(const struct heddle_unit* unit);
+HEDDLE_EXPORT void __heddle_unregister(const struct heddle_unit* unit);
+HEDDLE_EXPORT HEDDLE_PRESERVE uint64_t* __heddle_refill(uint64_t* cursor);
+HEDDLE_EXPORT HEDDLE_PRESERVE uint64_t* __heddle_point(uint64_t* base, uint8_t* flag,
+                                                       const void* address);
+#endif
+
+/* ---- runtime records --------------------------------------------------------------------------
+ */
+
+/* Header word of a runtime record:
+ *   63..56 HEDDLE_REC_*   55..48 EventKind or 0   47..40 words that follow
+ *   39..36 mode           35..32 outcome          31..0  a small number (thread id, memory order,
+ * size) */
+enum heddle_record {
+  HEDDLE_REC_EVENT =
+      0x81, /* an event of trace/event.h; words: address, value, return address (0 = none) */
+  HEDDLE_REC_SWITCH = 0x82, /* the records that follow are of thread `small` */
+  HEDDLE_REC_CONTINUE =
+      0x83, /* the segment that the current thread left unfinished goes on; `small` = how
+               many of its words were written before; the rest follows as if at the slot */
+  HEDDLE_REC_UNIT = 0x84,   /* a unit was registered; words: its heddle_unit copied in the side
+                               region:   offset, length */
+  HEDDLE_REC_UNLOAD = 0x85, /* words: address of the heddle_unit that is gone */
+  HEDDLE_REC_SKIP = 0x86,   /* the rest of this block is unused */
+  HEDDLE_REC_TEXT =
+      0x87, /* a text (thread name, mark, assertion): words: kind, length, bytes padded to 8 */
+  HEDDLE_REC_DECISION = 0x88, /* the scheduler chose: words: number of the point, chosen thread */
+  HEDDLE_REC_STACK =
+      0x89, /* a native call stack (deadlock, crash): words: thread, then return addresses */
+};
+
+#define HEDDLE_HEADER(rec, kind, words, mode, outcome, small)                       \
+  (((uint64_t)(rec) << 56) | ((uint64_t)(kind) << 48) | ((uint64_t)(words) << 40) | \
+   ((uint64_t)(mode) << 36) | ((uint64_t)(outcome) << 32) | (uint64_t)(uint32_t)(small))
+
+/* ---- the shared region ------------------------------------------------------------------------
+ */
+
+/* A memfd that the runtime creates and sends to the collector over a Unix socket. It outlives the
+ * target, which is why kill -9 loses nothing. Layout: this header (one page), the ring of blocks,
+ * then the side region for copies of the units' catalogs (grown by ftruncate; the collector maps it
+ * on demand). */
+#define HEDDLE_SHARED_MAGIC 0x6c646465682d6d68ull /* "hm-heddl" */
+#define HEDDLE_BLOCK_WORDS 8192u
+#define HEDDLE_BLOCK_COUNT 128u
+
+struct heddle_shared {
+  uint64_t magic;
+  uint32_t abi_version;
+  uint32_t pid;
+  uint32_t block_words;
+  uint32_t block_count;
+  uint64_t ring_offset;
+  uint64_t side_offset;
+
+  /* Blocks are handed over in ring order. submitted: by the target; released: by the collector.
+   * Both are futex words (low 32 bits) for the side that waits. */
+  uint64_t submitted __attribute__((aligned(64)));
+  uint64_t released __attribute__((aligned(64)));
+  uint64_t side_used __attribute__((aligned(64)));
+  uint64_t lost_words; /* records dropped because nobody could take them */
+  uint32_t collector_gone;
+  uint32_t ended; /* the target has said its last word (kOutcome is in the ring) */
+};
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* HEDDLE_ABI_H */

@@ -1,0 +1,41 @@
+#include "trace/call_stacks.h"
+
+namespace heddle {
+
+CallStacks::CallStacks() : nodes_(1) {}
+
+void CallStacks::on(const Event& event) {
+  if (event.kind != EventKind::kEnter && event.kind != EventKind::kLeave) return;
+  if (event.thread >= now_.size()) now_.resize(event.thread + 1, 0);
+  StackId& now = now_[event.thread];
+  const auto function = static_cast<FunctionId>(event.value);
+  now = event.kind == EventKind::kEnter ? child(now, {function, event.site}) : leave(now, function);
+}
+
+std::vector<CallStacks::Frame> CallStacks::frames(StackId stack) const {
+  std::vector<Frame> out;
+  for (; stack != 0; stack = nodes_[stack].parent) out.push_back(nodes_[stack].frame);
+  return out;
+}
+
+StackId CallStacks::child(StackId parent, Frame frame) {
+  std::vector<StackId>& siblings =
+      children_[(static_cast<std::uint64_t>(parent) << 32) | frame.function];
+  for (const StackId id : siblings) {
+    if (nodes_[id].frame.call_site == frame.call_site) return id;
+  }
+  nodes_.push_back({parent, frame});
+  siblings.push_back(static_cast<StackId>(nodes_.size() - 1));
+  return siblings.back();
+}
+
+// Frames that were left without a Leave (longjmp, a lost record) go with the function that is known
+// to end. A Leave of a function that is not on the stack changes nothing.
+StackId CallStacks::leave(StackId stack, FunctionId function) const {
+  for (StackId at = stack; at != 0; at = nodes_[at].parent) {
+    if (nodes_[at].frame.function == function) return nodes_[at].parent;
+  }
+  return stack;
+}
+
+}  // namespace heddle
