@@ -1,0 +1,27 @@
+// The one interface of all detectors: events in, findings out. A detector opens no file and prints
+// nothing, so a ten-line trace written by hand tests it.
+#pragma once
+
+#include "finding/finding.h"
+#include "trace/event.h"
+
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+class Detector {
+ public:
+  Detector() = default;
+  Detector(const Detector&) = delete;
+  Detector& operator=(const Detector&) = delete;
+  virtual ~Detector() = default;
+
+  // The next events of the total order; `first` is the ordinal of batch[0].
+  virtual void on(std::span<const Event> batch, EventOrdinal first) = 0;
+
+  // After the last event: what was found, in a fixed order.
+  virtual std::vector<Finding> finish() = 0;
+};
+
+}  // namespace heddle

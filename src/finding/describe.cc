@@ -1,0 +1,123 @@
+#include "finding/describe.h"
+
+#include <fmt/format.h>
+
+namespace heddle {
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace
+
+void Describer::on(const Event& event) {
+  if (event.kind == EventKind::kAlloc) {
+    blocks_[event.address] = {event.value, event.site};
+  } else if (event.kind == EventKind::kFree) {
+    blocks_.erase(event.address);
+  }
+}
+
+Place Describer::place(SiteId id) const {
+  const Site& site = catalog_.site(id);
+  const Function& function = catalog_.function(site.function);
+  return {std::string(catalog_.text(function.name)), std::string(catalog_.text(site.file)),
+          site.line, site.column};
+}
+
+VariableName Describer::variable(SiteId id, Address address, std::uint32_t size) const {
+  VariableName out;
+  out.address = address;
+  out.size = size;
+  const Site& site = catalog_.site(id);
+  const std::string_view from_site = catalog_.text(site.variable);
+  const bool is_member = site.type != 0;
+  if (const Symbol* symbol = symbol_at(address)) {
+    const std::string_view name = catalog_.text(symbol->name);
+    const std::uint64_t offset = address - symbol->address;
+    out.storage = "global";
+    out.declared = {"", std::string(catalog_.text(symbol->file)), symbol->line, 0};
+    if (is_member && site.field != 0) {
+      out.name = fmt::format("{}.{}", name, catalog_.text(site.field));
+    } else if (offset == 0 && (size == symbol->size || size == 0)) {
+      out.name = name;
+    } else if (size != 0 && symbol->size % size == 0 && offset % size == 0) {
+      out.name = fmt::format("{}[{}]", name, offset / size);
+    } else {
+      out.name = fmt::format("{}+{}", name, offset);
+    }
+    return out;
+  }
+  auto block = blocks_.upper_bound(address);
+  if (block != blocks_.begin() && address < (--block)->first + block->second.size) {
+    out.storage = "heap";
+    out.declared = place(block->second.site);
+    if (!from_site.empty()) {
+      out.name = from_site;
+    } else {
+      out.name = fmt::format("{}-byte block", block->second.size);
+      if (out.declared.line != 0) {
+        out.name +=
+            fmt::format(" allocated at {}:{}", base_name(out.declared.file), out.declared.line);
+      }
+      if (address != block->first) out.name += fmt::format(", byte {}", address - block->first);
+    }
+    return out;
+  }
+  out.storage = is_member ? "member" : "";
+  out.name = from_site.empty() ? fmt::format("{:#x}", address) : std::string(from_site);
+  return out;
+}
+
+std::string Describer::thread(ThreadId thread) const {
+  if (thread >= catalog_.threads.size()) return {};
+  return std::string(catalog_.text(catalog_.threads[thread].name));
+}
+
+std::string Describer::object(Address address) const {
+  if (const Symbol* symbol = symbol_at(address)) {
+    const std::uint64_t offset = address - symbol->address;
+    const std::string_view name = catalog_.text(symbol->name);
+    return offset == 0 ? std::string(name) : fmt::format("{}+{}", name, offset);
+  }
+  const VariableName block = variable(0, address, 0);
+  return block.name;
+}
+
+std::vector<Place> Describer::stack(const CallStacks& stacks, StackId stack, SiteId site) const {
+  std::vector<Place> out;
+  SiteId line_of = site;
+  for (const CallStacks::Frame& frame : stacks.frames(stack)) {
+    const Function& function = catalog_.function(frame.function);
+    Place at = place(line_of);
+    if (at.line == 0) {
+      at.file = catalog_.text(function.file);
+      at.line = function.line;
+    }
+    at.function = catalog_.text(function.name);
+    out.push_back(std::move(at));
+    line_of = frame.call_site;
+  }
+  if (out.empty()) out.push_back(place(site));
+  return out;
+}
+
+// Symbols can be added while a trace is read (modules loaded later).
+void Describer::index_symbols() const {
+  for (; indexed_symbols_ < catalog_.symbols.size(); ++indexed_symbols_) {
+    const Symbol& symbol = catalog_.symbols[indexed_symbols_];
+    if (symbol.size != 0) symbols_[symbol.address] = indexed_symbols_;
+  }
+}
+
+const Symbol* Describer::symbol_at(Address address) const {
+  index_symbols();
+  auto at = symbols_.upper_bound(address);
+  if (at == symbols_.begin()) return nullptr;
+  const Symbol& symbol = catalog_.symbols[(--at)->second];
+  return address - symbol.address < symbol.size ? &symbol : nullptr;
+}
+
+}  // namespace heddle

@@ -1,0 +1,48 @@
+// Describer: the words for what events refer to by number. It follows a trace and names variables,
+// places, threads and locks the way a person would: `stock`, `Account.balance`, `table[3]`,
+// `40-byte block allocated at shop.cc:9`, by what is known at that moment (a heap address means
+// another block after free), so ask when the instance is at hand, not at the end of the trace.
+#pragma once
+
+#include "finding/finding.h"
+#include "trace/call_stacks.h"
+#include "trace/catalog.h"
+#include "trace/event.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace heddle {
+
+class Describer {
+ public:
+  explicit Describer(const Catalog& catalog) : catalog_(catalog) {}
+
+  // Takes note of Alloc and Free; every other event is ignored.
+  void on(const Event& event);
+
+  Place place(SiteId site) const;
+  VariableName variable(SiteId site, Address address, std::uint32_t size) const;
+  std::string thread(ThreadId thread) const;
+  std::string object(Address address) const;  // a lock, condition, barrier …
+
+  // Innermost first. The innermost frame shows the line of `site`, the others the line of the call.
+  std::vector<Place> stack(const CallStacks& stacks, StackId stack, SiteId site) const;
+
+ private:
+  struct Block {
+    std::uint64_t size{};
+    SiteId site{};
+  };
+
+  const Symbol* symbol_at(Address address) const;
+  void index_symbols() const;
+
+  const Catalog& catalog_;
+  std::map<Address, Block> blocks_;                 // live heap blocks
+  mutable std::map<Address, std::size_t> symbols_;  // start address → index in the catalog
+  mutable std::size_t indexed_symbols_ = 0;
+};
+
+}  // namespace heddle
