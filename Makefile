@@ -1,0 +1,50 @@
+# The commands of a developer's day. Each does its own set-up: packages, configure, build.
+#
+#   make demo    finds a bug in a bundled example and shows it
+#   make test    builds everything and runs every test
+#   make bench   measures, and prints tables
+#   make fuzz    runs the fuzz targets for FUZZ_SECONDS each
+#   make lint    checks format and clang-tidy
+#
+# PRESET=debug|asan|tsan chooses another build than release.
+
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+FUZZ_SECONDS ?= 300
+
+.PHONY: all demo test bench fuzz lint format setup build clean
+.DEFAULT_GOAL := all
+
+all: build
+
+setup:
+	@scripts/setup
+
+build: setup
+	@mkdir -p $(BUILD)
+	@[ -f $(BUILD)/build.ninja ] || { echo "heddle: configuring $(BUILD)"; \
+	  cmake --preset $(PRESET) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log >&2; exit 1; }; }
+	@echo "heddle: building $(BUILD)"
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: build
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+demo: build
+	@scripts/demo $(BUILD)
+
+bench: build
+	@bench/run $(BUILD)
+
+fuzz: build
+	@tests/fuzz/run $(BUILD) $(FUZZ_SECONDS)
+
+lint: setup
+	@scripts/lint
+
+format: setup
+	@git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-19 -i
+
+clean:
+	@rm -rf build
