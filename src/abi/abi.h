@@ -19,14 +19,18 @@
  *
  *   base = tls.cursor; if (base > tls.limit) base = __heddle_refill(base);
  *   base[0] = &slot;
- *   for each access with a dynamic address, before the access:
- *     if (site is atomic or volatile, or its flag byte is set) base = __heddle_point(base, &flag,
- * address); base[k] = address; tls.cursor = base + 1 + words;            after the segment's last
- * access
+ *   for each access, before the access:
+ *     if (site is atomic or volatile, or its flag byte is set)
+ *       base = __heddle_point(base, &flag, address);
+ *     if (its address is dynamic) base[k] = address;
+ *   tls.cursor = base + 1 + words;            after the segment's last access
  *
  * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
- * closes the words written so far and, back in possession, opens a HEDDLE_REC_CONTINUE record and
- * returns a base such that base[k] is again where the next address belongs.
+ * closes the record as *paused*: bit 0 of the header word is set, and one more word follows the
+ * record's words: the address of the flag of the access it paused before (0: unknown; the access is
+ * then the one of the first zero word). Back in possession of the baton it opens a
+ * HEDDLE_REC_CONTINUE record, which holds a whole slot record again (the words known so far
+ * repeated), and returns its base, so that base[k] is again where the next address belongs.
  *
  * Blocks are zero before use. A block that was never submitted (the target was killed) is therefore
  * valid up to its first zero header word, and a segment up to its first zero address.
@@ -66,7 +70,7 @@ struct heddle_slot {
   uint8_t kind;   /* enum heddle_slot_kind */
   uint8_t words;  /* dynamic words after the header */
   uint16_t reserved;
-};
+} __attribute__((aligned(8))); /* bit 0 of a slot's address is free: see "paused" above */
 
 /* How the address of a segment's access is known: one byte code stream per segment, in the unit's
  * layout blob (see abi/layout.md): from the record, from a static symbol plus offset, or from an
@@ -127,10 +131,11 @@ enum heddle_record {
       0x81, /* an event of trace/event.h; words: address, value, return address (0 = none) */
   HEDDLE_REC_SWITCH = 0x82, /* the records that follow are of thread `small` */
   HEDDLE_REC_CONTINUE =
-      0x83, /* the segment that the current thread left unfinished goes on; `small` = how
-               many of its words were written before; the rest follows as if at the slot */
-  HEDDLE_REC_UNIT = 0x84,   /* a unit was registered; words: its heddle_unit copied in the side
-                               region:   offset, length */
+      0x83, /* the segment that the current thread left paused goes on; words: the address of the
+               flag where it paused. The record that follows is the segment's slot record; its
+               accesses from that flag's site on are new */
+  HEDDLE_REC_UNIT = 0x84,   /* a unit was registered; words: address of the heddle_unit, then offset
+                               and length of its copy (struct heddle_unit_copy) in the side region */
   HEDDLE_REC_UNLOAD = 0x85, /* words: address of the heddle_unit that is gone */
   HEDDLE_REC_SKIP = 0x86,   /* the rest of this block is unused */
   HEDDLE_REC_TEXT =
@@ -153,7 +158,14 @@ enum heddle_record {
  * on demand). */
 #define HEDDLE_SHARED_MAGIC 0x6c646465682d6d68ull /* "hm-heddl" */
 #define HEDDLE_BLOCK_WORDS 8192u
-#define HEDDLE_BLOCK_COUNT 128u
+#define HEDDLE_BLOCK_SLACK 64u /* words after the last segment, for a pause and a continuation */
+
+/* A copy of a unit in the side region: this, then slots, catalog, layout, symbols (as addresses)
+ * and name, each as long as `unit` says, each starting at a multiple of 8. */
+struct heddle_unit_copy {
+  struct heddle_unit unit; /* pointers are those of the target */
+  uint64_t name_size;
+};
 
 struct heddle_shared {
   uint64_t magic;
@@ -171,8 +183,14 @@ struct heddle_shared {
   uint64_t side_used __attribute__((aligned(64)));
   uint64_t lost_words; /* records dropped because nobody could take them */
   uint32_t collector_gone;
-  uint32_t ended; /* the target has said its last word (kOutcome is in the ring) */
+  uint32_t ended;            /* the target has said its last word (kOutcome is in the ring) */
+  uint32_t collector_sleeps; /* a wake-up is wanted when `submitted` moves … */
+  uint32_t target_sleeps;    /* … and when `released` moves */
+  uint32_t level;            /* enum heddle_level */
+  uint32_t parent_pid;       /* of a forked child: the process it was forked from, else 0 */
 };
+
+enum heddle_level { HEDDLE_LEVEL_OFF = 0, HEDDLE_LEVEL_ACCESSES = 1, HEDDLE_LEVEL_FLOW = 2 };
 
 #ifdef __cplusplus
 } /* extern "C" */
