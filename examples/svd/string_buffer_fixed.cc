@@ -1,0 +1,69 @@
+// JDK 1.4, java.lang.StringBuffer: append(StringBuffer), every method synchronized.
+// Named in SVD section 2.1. Corrected: append holds both monitors.
+#include "../example.h"
+
+#include <mutex>
+#include <stdexcept>
+
+namespace {
+
+class StringBuffer {
+ public:
+  static constexpr int kCapacity = 64;
+
+  void set_length(int length) {
+    const std::lock_guard guard(monitor_);
+    for (int i = count_; i < length; ++i) value_[i] = ' ';
+    count_ = length;
+  }
+
+  void append(const StringBuffer& other) {
+    const std::scoped_lock guard(monitor_, other.monitor_);
+    const int length = other.count_;
+    if (count_ + length > kCapacity) count_ = 0;
+    other.copy_out(0, length, &value_[count_]);
+    count_ += length;
+  }
+
+ private:
+  // The caller holds the monitor.
+  void copy_out(int begin, int end, char* target) const {
+    if (begin < 0 || end > count_) throw std::out_of_range("get_chars");
+    for (int i = begin; i < end; ++i) *target++ = value_[i];
+  }
+
+  mutable std::mutex monitor_;
+  int count_ = 0;
+  char value_[kCapacity] = {};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = example::rounds(argc, argv, 3);
+  StringBuffer source;
+  StringBuffer target;
+  source.set_length(6);
+  int failures = 0;
+  example::in_parallel(
+      [&] {
+        for (int i = 0; i < rounds; ++i) {
+          try {
+            target.append(source);
+          } catch (const std::out_of_range&) {
+            ++failures;
+          }
+        }
+      },
+      [&] {
+        for (int i = 0; i < rounds; ++i) {
+          source.set_length(0);
+          source.set_length(6);
+        }
+      });
+
+  if (failures > 0) {
+    example::fail("append: index out of range, %d of %d times; the source had shrunk", failures,
+                  rounds);
+  }
+}
