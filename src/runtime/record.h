@@ -85,6 +85,11 @@ size_t native_stack(const void** frames, size_t capacity);
 void rec_give();                 // the caller is about to pass the baton on
 void rec_take(ThreadId thread);  // the caller, `thread`, has just received it
 
+// The watchdog takes the baton from a holder that sleeps in the kernel: closes that thread's cursor
+// from outside and gives in its name. The sleeper may wake at any moment and write on to the end of
+// its block, so the next holder starts a new one.
+void rec_seize(heddle_tls* sleeper);
+
 // The thread whose records are being written: the last one that took.
 ThreadId rec_thread();
 
