@@ -32,6 +32,11 @@
  * HEDDLE_REC_CONTINUE record, which holds a whole slot record again (the words known so far
  * repeated), and returns its base, so that base[k] is again where the next address belongs.
  *
+ * After one comparison with the limit, instrumented code may write several slot records, together
+ * at most HEDDLE_SEGMENT_WORDS, before it compares again, as long as it calls nothing in between
+ * but __heddle_point. The base that __heddle_point returns therefore has the same room as the one
+ * that __heddle_refill returns, unless it is the base that it was given.
+ *
  * Blocks are zero before use. A block that was never submitted (the target was killed) is therefore
  * valid up to its first zero header word, and a segment up to its first zero address.
  *
@@ -56,10 +61,15 @@ extern "C" {
 /* What a slot stands for. */
 enum heddle_slot_kind {
   HEDDLE_SLOT_SEGMENT = 1, /* index = segment in the unit's catalog */
-  HEDDLE_SLOT_ENTER =
-      2, /* index = function; words: [this] for methods, [frame] for setjmp callers */
-  HEDDLE_SLOT_LEAVE = 3,        /* index = function */
-  HEDDLE_SLOT_RESYNC = 4,       /* index = function; words: frame. The second return of a setjmp */
+  /* index = function; words: [this] when the function is a method, then [frame] when it has the
+   * flag kCatchesJumps. The frame is a token: the same in the Enter and the Resync of one
+   * activation. */
+  HEDDLE_SLOT_ENTER = 2,
+  HEDDLE_SLOT_LEAVE = 3, /* index = function */
+  /* index = function; words: frame. After a setjmp (first and second return alike) and at every
+   * landing pad: the activations above the one with this function and frame are gone. Functions
+   * without a landing pad write no Leave when an exception passes through them. */
+  HEDDLE_SLOT_RESYNC = 4,
   HEDDLE_SLOT_FLOW_SEGMENT = 5, /* a segment without accesses: written at the flow level only */
   HEDDLE_SLOT_LIBCALL =
       6, /* index = site; the ranges that the wrapped libc call reports belong to it */
@@ -72,9 +82,10 @@ struct heddle_slot {
   uint16_t reserved;
 } __attribute__((aligned(8))); /* bit 0 of a slot's address is free: see "paused" above */
 
-/* How the address of a segment's access is known: one byte code stream per segment, in the unit's
- * layout blob (see abi/layout.md): from the record, from a static symbol plus offset, or from an
- * earlier access of the same segment plus offset. */
+/* How the address of a segment's access is known: one entry per segment in the unit's layout blob
+ * (abi/layout.h): from the record, from a static symbol plus offset, or from an earlier access of
+ * the same segment plus offset. A fence is an item of a segment too, without address and with an
+ * unconditional scheduling point (address 0). */
 
 /* Registered by a constructor of the unit before any other of its constructors runs. */
 struct heddle_unit {
