@@ -18,6 +18,16 @@ std::uint64_t hash_text(std::string_view text) {
 
 StringTable::StringTable() : strings_{std::string_view()}, index_(64, 0) {}
 
+StringTable::StringTable(const StringTable& other) : StringTable() {
+  strings_.reserve(other.strings_.size());
+  for (std::size_t id = 1; id < other.strings_.size(); ++id) intern(other.strings_[id]);
+}
+
+StringTable& StringTable::operator=(const StringTable& other) {
+  if (this != &other) *this = StringTable(other);
+  return *this;
+}
+
 StringId StringTable::intern(std::string_view text) {
   if (text.empty()) return 0;
   if (strings_.size() * 2 > index_.size()) grow_index();

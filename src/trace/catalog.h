@@ -22,6 +22,12 @@ namespace heddle {
 class StringTable {
  public:
   StringTable();
+  StringTable(const StringTable& other);  // the views must point into the copy's own arena
+  StringTable& operator=(const StringTable& other);
+  StringTable(StringTable&&) = default;
+  StringTable& operator=(StringTable&&) = default;
+  ~StringTable() = default;
+
   StringId intern(std::string_view text);
   std::string_view operator[](StringId id) const {
     return id < strings_.size() ? strings_[id] : std::string_view();
@@ -59,6 +65,8 @@ struct Function {
   std::uint32_t parameters{};
   std::uint32_t registers{};  // flow: how many virtual registers (trace/descriptor.h)
   std::uint64_t key{};  // linkage name, file name and the shape of the body, without line numbers
+
+  bool operator==(const Function&) const = default;
 };
 
 struct Site {
@@ -86,6 +94,8 @@ struct Site {
   std::uint32_t offset{};  // of the field in its struct
   std::uint64_t
       key{};  // stable across runs and, while the function did not change, across rebuilds
+
+  bool operator==(const Site&) const = default;
 };
 
 // A variable with static storage and where it was in this run.
@@ -95,16 +105,22 @@ struct Symbol {
   std::uint32_t line{};
   Address address{};
   std::uint64_t size{};
+
+  bool operator==(const Symbol&) const = default;
 };
 
 struct Module {
   StringId path{};
   StringId build_id{};  // hexadecimal
   Address load_bias{};
+
+  bool operator==(const Module&) const = default;
 };
 
 struct ThreadInfo {
   StringId name{};
+
+  bool operator==(const ThreadInfo&) const = default;
 };
 
 // ---- the flow level -------------------------------------------------------------------------
@@ -121,9 +137,13 @@ struct Phi {
   struct Incoming {
     std::uint32_t block{};  // the predecessor
     Sources sources;
+
+    bool operator==(const Incoming&) const = default;
   };
   Register defines{};
   std::vector<Incoming> incoming;
+
+  bool operator==(const Phi&) const = default;
 };
 
 // One access of a segment, in program order.
@@ -132,6 +152,8 @@ struct AccessItem {
   Register defines{kNoRegister};  // reads and read-modify-writes
   Sources address_from;
   Sources value_from;  // writes: what the stored value was computed from
+
+  bool operator==(const AccessItem&) const = default;
 };
 
 enum class SegmentEnd : std::uint8_t {
@@ -156,6 +178,8 @@ struct Segment {
   // Blocks whose branch this block is control dependent on (same function, same activation): the
   // one of them that executed last is the dynamic parent.
   std::vector<std::uint32_t> control_parents;
+
+  bool operator==(const Segment&) const = default;
 };
 
 struct Catalog {

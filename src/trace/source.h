@@ -35,6 +35,12 @@ class EventSource {
 
   // Grows while events are read; whatever a delivered event refers to is there.
   virtual const Catalog& catalog() const = 0;
+
+  // After the end: what was left out (OpenOptions::salvage), in one line; empty when nothing was.
+  virtual std::string warning() const { return {}; }
+
+  // How much of the trace was delivered, from 0 to 1; negative when nobody knows.
+  virtual double fraction() const { return -1; }
 };
 
 struct OpenOptions {
