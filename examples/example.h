@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
-#include <vector>
 
 namespace example {
 
@@ -32,8 +31,7 @@ inline int rounds(int argc, char** argv, int standard) {
 // Runs the bodies, each on a thread of its own, and waits for all.
 template <class... Bodies>
 void in_parallel(Bodies... bodies) {
-  std::vector<std::thread> threads;
-  (threads.emplace_back(bodies), ...);
+  std::thread threads[] = {std::thread(bodies)...};
   for (std::thread& thread : threads) thread.join();
 }
 

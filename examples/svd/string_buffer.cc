@@ -2,6 +2,7 @@
 // Named in SVD section 2.1. The story is in string_buffer.md.
 #include "../example.h"
 
+#include <cstddef>
 #include <mutex>
 #include <stdexcept>
 
@@ -9,30 +10,30 @@ namespace {
 
 class StringBuffer {
  public:
-  static constexpr int kCapacity = 64;
+  static constexpr std::size_t kCapacity = 64;
 
-  int length() const {
+  std::size_t length() const {
     const std::lock_guard guard(monitor_);
     return count_;  // heddle: P
   }
 
-  void set_length(int length) {
+  void set_length(std::size_t length) {
     const std::lock_guard guard(monitor_);
-    for (int i = count_; i < length; ++i) value_[i] = ' ';
+    for (std::size_t i = count_; i < length; ++i) value_[i] = ' ';
     count_ = length;  // heddle: R
   }
 
-  void get_chars(int begin, int end, char* target) const {
+  void get_chars(std::size_t begin, std::size_t end, char* target) const {
     const std::lock_guard guard(monitor_);
-    if (begin < 0 || end > count_) {  // heddle: I
+    if (end > count_) {  // heddle: I
       throw std::out_of_range("get_chars");
     }
-    for (int i = begin; i < end; ++i) *target++ = value_[i];
+    for (std::size_t i = begin; i < end; ++i) *target++ = value_[i];
   }
 
   void append(const StringBuffer& other) {
     const std::lock_guard guard(monitor_);
-    const int length = other.length();
+    const std::size_t length = other.length();
     if (count_ + length > kCapacity) count_ = 0;
     other.get_chars(0, length, &value_[count_]);
     count_ += length;
@@ -40,7 +41,7 @@ class StringBuffer {
 
  private:
   mutable std::mutex monitor_;
-  int count_ = 0;
+  std::size_t count_ = 0;
   char value_[kCapacity] = {};
 };
 

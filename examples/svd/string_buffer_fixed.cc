@@ -2,6 +2,7 @@
 // Named in SVD section 2.1. Corrected: append holds both monitors.
 #include "../example.h"
 
+#include <cstddef>
 #include <mutex>
 #include <stdexcept>
 
@@ -9,17 +10,17 @@ namespace {
 
 class StringBuffer {
  public:
-  static constexpr int kCapacity = 64;
+  static constexpr std::size_t kCapacity = 64;
 
-  void set_length(int length) {
+  void set_length(std::size_t length) {
     const std::lock_guard guard(monitor_);
-    for (int i = count_; i < length; ++i) value_[i] = ' ';
+    for (std::size_t i = count_; i < length; ++i) value_[i] = ' ';
     count_ = length;
   }
 
   void append(const StringBuffer& other) {
     const std::scoped_lock guard(monitor_, other.monitor_);
-    const int length = other.count_;
+    const std::size_t length = other.count_;
     if (count_ + length > kCapacity) count_ = 0;
     other.copy_out(0, length, &value_[count_]);
     count_ += length;
@@ -27,13 +28,13 @@ class StringBuffer {
 
  private:
   // The caller holds the monitor.
-  void copy_out(int begin, int end, char* target) const {
-    if (begin < 0 || end > count_) throw std::out_of_range("get_chars");
-    for (int i = begin; i < end; ++i) *target++ = value_[i];
+  void copy_out(std::size_t begin, std::size_t end, char* target) const {
+    if (end > count_) throw std::out_of_range("get_chars");
+    for (std::size_t i = begin; i < end; ++i) *target++ = value_[i];
   }
 
   mutable std::mutex monitor_;
-  int count_ = 0;
+  std::size_t count_ = 0;
   char value_[kCapacity] = {};
 };
 

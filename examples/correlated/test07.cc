@@ -1,0 +1,27 @@
+// correlated-2014, test 7: {inc_A(x)}_m || {inc_B(x)}_n. A race: two locks, none in common.
+#include "../example.h"
+
+#include <mutex>
+
+namespace {
+
+std::mutex m;
+std::mutex n;
+int x = 0;
+
+void thread_a() {
+  const std::lock_guard guard(m);
+  x = x + 1;  // heddle: P R I
+}
+
+void thread_b() {
+  const std::lock_guard guard(n);
+  x = x + 1;  // heddle: P R I
+}
+
+}  // namespace
+
+int main() {
+  example::in_parallel(thread_a, thread_b);
+  if (x != 2) example::fail("2 increments, x is %d", x);
+}
