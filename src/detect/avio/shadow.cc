@@ -1,0 +1,308 @@
+#include "detect/avio/shadow.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+
+namespace heddle::avio {
+namespace {
+
+constexpr std::uint8_t kLow = 0x0f;
+constexpr std::uint8_t kHigh = 0xf0;
+constexpr std::uint8_t kAll = 0xff;
+
+}  // namespace
+
+Shadow::Shadow(unsigned granule, TripleSink& sink)
+    : granule_(granule), cell_shift_(granule == 64 ? 6 : 3), sink_(sink), cache_(kCacheEntries) {
+  HEDDLE_CHECK(is_granule(granule));
+}
+
+void Shadow::begin(Actor actor) {
+  HEDDLE_CHECK(actor == ended_.size());
+  ended_.push_back(false);
+}
+
+Shadow::Page* Shadow::find_page(std::uint64_t number) const {
+  CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
+  if (entry.number == number) return entry.page;
+  auto at = pages_.find(number);
+  if (at == pages_.end()) return nullptr;
+  entry = {number, at->second.get()};
+  return entry.page;
+}
+
+Shadow::Page& Shadow::page(std::uint64_t number) {
+  if (Page* found = find_page(number)) return *found;
+  std::unique_ptr<Page>& slot = pages_[number];
+  slot = std::make_unique<Page>();
+  cache_[number & (kCacheEntries - 1)] = {number, slot.get()};
+  return *slot;
+}
+
+void Shadow::prefetch(Address address) const {
+  const std::uint64_t cell = address >> cell_shift_;
+  const CacheEntry& entry = cache_[(cell >> kPageBits) & (kCacheEntries - 1)];
+  if (entry.number == cell >> kPageBits) {
+    __builtin_prefetch(&entry.page->cells[cell & ((1u << kPageBits) - 1)], 1);
+  }
+}
+
+void Shadow::touch_cell(const Touch& touch, std::uint64_t number, std::uint8_t mask) {
+  Cell& cell = page(number >> kPageBits).cells[number & ((1u << kPageBits) - 1)];
+  // The ways of private data first: the same thread, the same bytes as before.
+  if (mask == kAll) {
+    if (form(cell.half[1]) == kJoined && cell.half[0].owner() == touch.owner()) {
+      cell.half[0] = touch;
+      return;
+    }
+  } else if (mask == kLow || mask == kHigh) {
+    State& half = cell.half[mask == kLow ? 0 : 1];
+    if (half.owner() == touch.owner() && half && form(cell.half[1]) != kJoined) {
+      half = touch;
+      return;
+    }
+  }
+  touch_slowly(touch, cell, number, mask);
+}
+
+void Shadow::touch_cells(const Touch& touch, Address first, Address last) {
+  const std::uint64_t first_cell = first >> cell_shift_;
+  const std::uint64_t last_cell = last >> cell_shift_;
+  for (std::uint64_t cell = first_cell; cell <= last_cell; ++cell) {
+    const Address from = cell == first_cell ? first : cell << cell_shift_;
+    const Address to = cell == last_cell ? last : ((cell + 1) << cell_shift_) - 1;
+    touch_cell(touch, cell, mask(from, to));
+  }
+}
+
+// Nobody else is concerned: the state is empty, this thread's own or that of a thread that ended.
+bool Shadow::owned(const State& state, const Touch& touch) const {
+  if (!state) return true;
+  if (form(state) != kExclusive) return false;
+  return state.owner() == touch.owner() || ended_[state.actor()];
+}
+
+void Shadow::touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask) {
+  if (form(cell.half[0]) == kParts) return touch_parts(touch, cell, number, mask);
+  const bool joined = form(cell.half[1]) == kJoined;
+  if (mask == kAll) {
+    if (joined) return touch_state(touch, cell.half[0], number, kAll);
+    if (owned(cell.half[0], touch) && owned(cell.half[1], touch)) {
+      cell.half[0] = touch;
+      cell.half[1] = state_of(kJoined, 0);
+      return;
+    }
+    touch_state(touch, cell.half[0], number, kLow);
+    touch_state(touch, cell.half[1], number, kHigh);
+    return;
+  }
+  if (mask == kLow || mask == kHigh) {
+    if (joined) cell.half[1] = copy(cell.half[0]);
+    return touch_state(touch, cell.half[mask == kLow ? 0 : 1], number, mask);
+  }
+  parts_of(cell);
+  touch_parts(touch, cell, number, mask);
+}
+
+void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask) {
+  Word& word = words_[cell.half[0].site];
+  // Divide what is covered partly, so that every part is inside the mask or outside of it.
+  std::size_t count = 0;
+  std::uint8_t known = 0;
+  while (count < 8 && word.masks[count] != 0) known |= word.masks[count++];
+  for (std::size_t i = 0, before = count; i < before; ++i) {
+    const auto inside = static_cast<std::uint8_t>(word.masks[i] & mask);
+    if (inside == 0 || inside == word.masks[i]) continue;
+    word.masks[i] = inside ^ word.masks[i];
+    word.masks[count] = inside;
+    word.states[count] = copy(word.states[i]);
+    ++count;
+  }
+  // What only this thread has to do with becomes one part; the others are visited one by one.
+  auto own = static_cast<std::uint8_t>(mask & ~known);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((word.masks[i] & mask) != 0 && owned(word.states[i], touch)) {
+      own |= word.masks[i];
+      continue;
+    }
+    if (kept != i) {
+      word.masks[kept] = word.masks[i];
+      word.states[kept] = word.states[i];
+    }
+    ++kept;
+  }
+  count = kept;
+  if (own == kAll) {
+    words_.remove(cell.half[0].site);
+    cell.half[0] = touch;
+    cell.half[1] = state_of(kJoined, 0);
+    return;
+  }
+  if (own != 0) {
+    word.masks[count] = own;
+    word.states[count] = touch;
+    ++count;
+  }
+  for (std::size_t i = count; i < 8; ++i) word.masks[i] = 0;
+  for (std::size_t i = 0; i < kept; ++i) {
+    if ((word.masks[i] & mask) != 0) touch_state(touch, word.states[i], number, word.masks[i]);
+  }
+}
+
+void Shadow::touch_state(const Touch& touch, State& state, std::uint64_t number,
+                         std::uint8_t mask) {
+  if (owned(state, touch)) {
+    state = touch;
+    return;
+  }
+  if (form(state) == kExclusive) state = state_of(kShared, histories_.add(History(state)));
+  Split split;
+  if (histories_[state.site].on(touch, ended_, &split)) {
+    sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
+  }
+}
+
+Shadow::State Shadow::copy(const State& state) {
+  if (form(state) != kShared) return state;
+  return state_of(kShared, histories_.add(History(histories_[state.site])));
+}
+
+void Shadow::drop(State& state) {
+  if (form(state) == kShared) histories_.remove(state.site);
+  state = State();
+}
+
+// Turns a joined cell or two halves into parts.
+std::uint32_t Shadow::parts_of(Cell& cell) {
+  Word word;
+  std::size_t count = 0;
+  const bool joined = form(cell.half[1]) == kJoined;
+  if (cell.half[0]) {
+    word.masks[count] = joined ? kAll : kLow;
+    word.states[count++] = cell.half[0];
+  }
+  if (cell.half[1] && !joined) {
+    word.masks[count] = kHigh;
+    word.states[count++] = cell.half[1];
+  }
+  const std::uint32_t index = words_.add(word);
+  cell.half[0] = state_of(kParts, index);
+  cell.half[1] = State();
+  return index;
+}
+
+void Shadow::clear(Cell& cell, std::uint8_t mask) {
+  if (!cell.half[0] && !cell.half[1]) return;
+  if (form(cell.half[0]) != kParts) {
+    if (form(cell.half[1]) == kJoined) {
+      if (mask == kAll) {
+        drop(cell.half[0]);
+        cell.half[1] = State();
+        return;
+      }
+    } else if (mask == kAll || mask == kLow || mask == kHigh) {
+      if ((mask & kLow) != 0) drop(cell.half[0]);
+      if ((mask & kHigh) != 0) drop(cell.half[1]);
+      return;
+    }
+    parts_of(cell);
+  }
+  const std::uint32_t index = cell.half[0].site;
+  Word& word = words_[index];
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < 8 && word.masks[i] != 0; ++i) {
+    const auto rest = static_cast<std::uint8_t>(word.masks[i] & ~mask);
+    if (rest == 0) {
+      drop(word.states[i]);
+      continue;
+    }
+    const State state = word.states[i];
+    word.masks[kept] = rest;
+    word.states[kept] = state;
+    ++kept;
+  }
+  for (std::size_t i = kept; i < 8; ++i) word.masks[i] = 0;
+  if (kept == 0) {
+    words_.remove(index);
+    cell = Cell();
+  }
+}
+
+void Shadow::clear_page(Page& page, unsigned from, unsigned to) {
+  for (unsigned i = from; i < to; ++i) clear(page.cells[i], kAll);
+}
+
+void Shadow::forget(Address address, std::uint64_t size) {
+  if (size == 0) return;
+  const Address last = address + size - 1 < address ? ~Address{0} : address + size - 1;
+  std::uint64_t first_cell = address >> cell_shift_;
+  std::uint64_t end_cell = (last >> cell_shift_) + 1;
+  const auto edge = [&](std::uint64_t cell, Address from, Address to) {
+    if (Page* at = find_page(cell >> kPageBits)) {
+      clear(at->cells[cell & ((1u << kPageBits) - 1)], mask(from, to));
+    }
+  };
+  if (first_cell + 1 == end_cell) return edge(first_cell, address, last);
+  if (mask(address, ((first_cell + 1) << cell_shift_) - 1) != kAll) {
+    edge(first_cell, address, ((first_cell + 1) << cell_shift_) - 1);
+    ++first_cell;
+  }
+  if (mask((end_cell - 1) << cell_shift_, last) != kAll) {
+    edge(end_cell - 1, (end_cell - 1) << cell_shift_, last);
+    --end_cell;
+  }
+  if (first_cell >= end_cell) return;
+
+  // Whole cells from here on; whole pages are given back. A block much larger than what was
+  // touched of it costs what was touched.
+  constexpr std::uint64_t kPageCells = std::uint64_t{1} << kPageBits;
+  const auto forget_in_page = [&](std::uint64_t number, Page& at) {
+    const std::uint64_t base = number << kPageBits;
+    const std::uint64_t from = std::max(first_cell, base) - base;
+    const std::uint64_t to = std::min(end_cell, base + kPageCells) - base;
+    clear_page(at, static_cast<unsigned>(from), static_cast<unsigned>(to));
+    return from == 0 && to == kPageCells;
+  };
+  const std::uint64_t first_page = first_cell >> kPageBits;
+  const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
+  const auto release = [&](std::uint64_t number) {
+    CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
+    if (entry.number == number) entry = CacheEntry();
+  };
+  if (last_page - first_page < pages_.size()) {
+    for (std::uint64_t number = first_page; number <= last_page; ++number) {
+      Page* at = find_page(number);
+      if (at == nullptr || !forget_in_page(number, *at)) continue;
+      release(number);
+      pages_.erase(number);
+    }
+  } else {
+    for (auto at = pages_.begin(); at != pages_.end();) {
+      auto here = at++;
+      if (here->first < first_page || here->first > last_page) continue;
+      if (!forget_in_page(here->first, *here->second)) continue;
+      release(here->first);
+      pages_.erase(here);
+    }
+  }
+}
+
+void Shadow::forget_everything() {
+  pages_.clear();
+  cache_.assign(kCacheEntries, CacheEntry());
+  words_ = Pool<Word>();
+  histories_ = Pool<History>();
+  ended_.clear();
+}
+
+Shadow::Memory Shadow::memory() const {
+  Memory out{pages_.size(), words_.live(), histories_.live(), 0};
+  out.bytes = pages_.size() * sizeof(Page) + words_.items().size() * sizeof(Word) +
+              histories_.items().size() * sizeof(History);
+  for (const History& history : histories_.items()) out.bytes += history.memory();
+  return out;
+}
+
+}  // namespace heddle::avio

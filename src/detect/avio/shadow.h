@@ -1,0 +1,171 @@
+// Shadow: the memory of AVIO, by address.
+//
+// Exact bytes, at the price of words. One Cell of 32 bytes stands for 8 bytes of the program and
+// has three forms:
+//
+//   joined   one State for all eight bytes: they have always been accessed together
+//   halves   one State for bytes 0–3 and one for bytes 4–7
+//   parts    up to eight States with byte masks in a Word of their own, for all other mixtures
+//
+// The bytes of a State have the same history, so one State decides for all of them what byte-wise
+// shadows would decide eight times. An access that covers a State partly divides it first (both
+// parts inherit the history); an access by the only thread concerned that covers several States
+// unites them again.
+//
+// A State is empty, exclusive (one thread only: its last access, nothing else can matter yet), or
+// shared (a History). It becomes shared when a second thread arrives while the first still lives;
+// accesses before that arrival can only serve as the first thread's P.
+//
+// Coarser granules (2, 4, 8) round the mask of an access up to whole granules; with 64-byte lines a
+// cell stands for a line. Memory that is allocated or freed starts afresh: every granule that
+// overlaps the block is forgotten.
+//
+// Cells live in pages of 512, found by a hash table behind a small direct-mapped cache.
+#pragma once
+
+#include "detect/avio/history.h"
+#include "detect/avio/touch.h"
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+namespace heddle::avio {
+
+// Takes the triples as they are found.
+class TripleSink {
+ public:
+  TripleSink() = default;
+  TripleSink(const TripleSink&) = delete;
+  TripleSink& operator=(const TripleSink&) = delete;
+  virtual ~TripleSink() = default;
+  virtual void on_triple(const Triple& triple) = 0;
+};
+
+constexpr bool is_granule(unsigned granule) {
+  return granule == 1 || granule == 2 || granule == 4 || granule == 8 || granule == 64;
+}
+
+class Shadow {
+ public:
+  Shadow(unsigned granule, TripleSink& sink);
+
+  void access(const Touch& touch, Address address, std::uint32_t size) {
+    if (size == 0) return;
+    const Address last = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
+    const std::uint64_t cell = address >> cell_shift_;
+    if (last >> cell_shift_ == cell) {
+      touch_cell(touch, cell, mask(address, last));
+    } else {
+      touch_cells(touch, address, last);
+    }
+  }
+  void prefetch(Address address) const;
+
+  void forget(Address address, std::uint64_t size);
+  void forget_everything();
+
+  void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
+  void end(Actor actor) { ended_[actor] = true; }
+
+  struct Memory {
+    std::size_t pages{}, words{}, histories{}, bytes{};
+  };
+  Memory memory() const;
+
+ private:
+  // form: in the bits of a Touch that its actor and kind leave free.
+  enum Form : std::uint64_t { kExclusive = 0, kShared = 1, kJoined = 2, kParts = 3 };
+  using State = Touch;  // kShared, kParts: `site` is an index of histories_ or words_
+
+  static Form form(const State& state) { return static_cast<Form>((state.bits >> 42) & 3); }
+  static State state_of(Form form, std::uint32_t index) {
+    return {std::uint64_t{form} << 42, index, 0};
+  }
+
+  // joined: half[1] is kJoined. parts: half[0] is kParts. Otherwise two halves.
+  struct Cell {
+    std::array<State, 2> half;
+  };
+  static_assert(sizeof(Cell) == 32);
+
+  struct Word {
+    std::array<std::uint8_t, 8> masks{};  // disjoint; 0 ends the list
+    std::array<State, 8> states;
+  };
+
+  static constexpr unsigned kPageBits = 9;
+  struct Page {
+    std::array<Cell, 1u << kPageBits> cells;
+  };
+
+  // Objects by index, in chunks that never move.
+  template <typename T>
+  class Pool {
+   public:
+    std::uint32_t add(T value) {
+      if (!free_.empty()) {
+        const std::uint32_t index = free_.back();
+        free_.pop_back();
+        items_[index] = std::move(value);
+        return index;
+      }
+      items_.push_back(std::move(value));
+      return static_cast<std::uint32_t>(items_.size() - 1);
+    }
+    void remove(std::uint32_t index) {
+      items_[index] = T();
+      free_.push_back(index);
+    }
+    T& operator[](std::uint32_t index) { return items_[index]; }
+    const T& operator[](std::uint32_t index) const { return items_[index]; }
+    std::size_t live() const { return items_.size() - free_.size(); }
+    const std::deque<T>& items() const { return items_; }
+
+   private:
+    std::deque<T> items_;
+    std::vector<std::uint32_t> free_;
+  };
+
+  std::uint8_t mask(Address first, Address last) const {
+    if (cell_shift_ != 3) return 0xff;
+    const unsigned from = static_cast<unsigned>(first & 7) & ~(granule_ - 1);
+    const unsigned to = static_cast<unsigned>(last & 7) | (granule_ - 1);
+    return static_cast<std::uint8_t>((0xffu << from) & (0xffu >> (7 - (to & 7))));
+  }
+
+  Page* find_page(std::uint64_t number) const;
+  Page& page(std::uint64_t number);
+
+  void touch_cell(const Touch& touch, std::uint64_t cell, std::uint8_t mask);
+  void touch_cells(const Touch& touch, Address first, Address last);
+  void touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
+  void touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
+  void touch_state(const Touch& touch, State& state, std::uint64_t number, std::uint8_t mask);
+  bool owned(const State& state, const Touch& touch) const;
+  State copy(const State& state);
+  void drop(State& state);
+  std::uint32_t parts_of(Cell& cell);
+  void clear(Cell& cell, std::uint8_t mask);
+  void clear_page(Page& page, unsigned from, unsigned to);
+
+  const unsigned granule_;
+  const unsigned cell_shift_;  // 3, or 6 for lines
+  TripleSink& sink_;
+  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  struct CacheEntry {
+    std::uint64_t number = ~std::uint64_t{0};
+    Page* page = nullptr;
+  };
+  static constexpr std::size_t kCacheEntries = 1024;
+  mutable std::vector<CacheEntry> cache_;
+  Pool<Word> words_;
+  Pool<History> histories_;
+  std::vector<bool> ended_;
+};
+
+}  // namespace heddle::avio
