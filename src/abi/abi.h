@@ -169,6 +169,8 @@ enum heddle_record {
  * on demand). */
 #define HEDDLE_SHARED_MAGIC 0x6c646465682d6d68ull /* "hm-heddl" */
 #define HEDDLE_BLOCK_WORDS 8192u
+#define HEDDLE_END_TEXT 2048u
+#define HEDDLE_HEADER_BYTES 4096u
 #define HEDDLE_BLOCK_SLACK 64u /* words after the last segment, for a pause and a continuation */
 
 /* A copy of a unit in the side region: this, then slots, catalog, layout, symbols (as addresses)
@@ -194,11 +196,28 @@ struct heddle_shared {
   uint64_t side_used __attribute__((aligned(64)));
   uint64_t lost_words; /* records dropped because nobody could take them */
   uint32_t collector_gone;
-  uint32_t ended;            /* the target has said its last word (kOutcome is in the ring) */
+  uint32_t ended;            /* the target has said its last word; end_* hold */
   uint32_t collector_sleeps; /* a wake-up is wanted when `submitted` moves … */
   uint32_t target_sleeps;    /* … and when `released` moves */
   uint32_t level;            /* enum heddle_level */
   uint32_t parent_pid;       /* of a forked child: the process it was forked from, else 0 */
+
+  /* How the run ended, as far as the target can tell. It stands here and not in the ring because a
+   * watchdog or a crashing thread may have to say it while another thread owns the ring. */
+  uint32_t end_kind; /* RunEnd of trace/event.h */
+  uint32_t end_thread;
+  uint64_t end_value;
+  uint64_t end_pc; /* the faulting instruction, or 0 */
+  uint64_t end_text_size;
+  char end_text[HEDDLE_END_TEXT];
+};
+
+/* The first message on the socket, from the target, with the memfd as SCM_RIGHTS. The collector
+ * answers with one byte: 1 = welcome, 0 = not (it has told the user why). */
+struct heddle_hello {
+  uint64_t magic; /* HEDDLE_SHARED_MAGIC */
+  uint32_t abi_version;
+  uint32_t pid;
 };
 
 enum heddle_level { HEDDLE_LEVEL_OFF = 0, HEDDLE_LEVEL_ACCESSES = 1, HEDDLE_LEVEL_FLOW = 2 };

@@ -80,6 +80,11 @@ void rec_stack(ThreadId thread, const void* const* frames, size_t count);  // cu
 // Collects the caller's own native stack, without allocating; returns the number of frames.
 size_t native_stack(const void** frames, size_t capacity);
 
+// The translation units that are loaded, for those who set their site flags. Only the holder may
+// walk them.
+size_t unit_count();
+const heddle_unit* unit_at(size_t index);
+
 // ---- hand-over ------------------------------------------------------------------------------
 
 void rec_give();                 // the caller is about to pass the baton on
@@ -89,6 +94,14 @@ void rec_take(ThreadId thread);  // the caller, `thread`, has just received it
 // from outside and gives in its name. The sleeper may wake at any moment and write on to the end of
 // its block, so the next holder starts a new one.
 void rec_seize(heddle_tls* sleeper);
+
+// The same for a holder that sleeps in the kernel and cannot give (the watchdog's business). First
+// rec_fence_holder, which makes sure that the holder's next segment takes the slow path; then look
+// whether it still sleeps; only then rec_seize, after which the baton may go to another. Never
+// while rec_stalled: the holder then waits for the collector, on behalf of everybody.
+void rec_fence_holder();
+void rec_seize();
+bool rec_stalled();
 
 // The thread whose records are being written: the last one that took.
 ThreadId rec_thread();
@@ -101,7 +114,7 @@ void rec_flush();
 // Writes the run's last event, submits everything, and waits until the collector has taken it (or
 // is gone). Later records are dropped. Safe in a signal handler. The first call wins. May be
 // called without the baton when the process is about to die (crash, deadlock seen by a watchdog).
-void rec_finish(RunEnd end, uint64_t value, const char* text);
+void rec_finish(RunEnd end, uint64_t value, const char* text, const void* pc = nullptr);
 bool rec_finished();
 
 // In the child of a fork, when it is single-threaded: a new region, a new trace, thread 0.

@@ -1,0 +1,15 @@
+// How the process meets its collector: by the socket named in HEDDLE_OPTIONS (heddle record made
+// it), or by starting one.
+#pragma once
+
+namespace heddle::rt {
+
+struct CollectorLink {
+  int socket_fd = -1;  // negative: there is none, and the user has been told why
+  bool started_here = false;
+};
+
+// Sends the memfd and waits for the collector's word that it takes it.
+CollectorLink connect_collector(int memory_fd);
+
+}  // namespace heddle::rt
