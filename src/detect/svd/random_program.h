@@ -1,0 +1,36 @@
+// Tiny random programs with registers, memory and branches, run interleaved: the judge of flow and
+// SVD.
+//
+// A program is compiled the way the plugin does it (segments, virtual registers, phis, control
+// parents) and, independently, interpreted: the interpreter carries, for every machine register,
+// the set of statements that its value came from, and so knows every dependence without
+// descriptors.
+#pragma once
+
+#include "flow/graph.h"
+#include "trace/catalog.h"
+#include "trace/event.h"
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace heddle::svd {
+
+struct RandomProgramOptions {
+  int threads = 2;
+  int registers = 3;
+  int shared_variables = 2;
+  int own_variables = 2;  // of each thread
+  int statements = 8;     // of each thread, bodies of ifs not counted
+};
+
+struct RandomRun {
+  Catalog catalog;
+  std::vector<Event> events;
+  std::vector<FlowNode> truth;  // the graph as the interpreter saw it, in execution order
+};
+
+RandomRun run_random_program(std::uint64_t seed, const RandomProgramOptions& options);
+
+}  // namespace heddle::svd
