@@ -82,7 +82,7 @@ enum class EventKind : std::uint8_t {
   kEnter = 50,      // value = FunctionId; address = `this` or 0; site = the call's site if known
   kLeave = 51,      // value = FunctionId
   kUnitBegin = 52,  // a declared transaction; value = StringId of its name or 0. They nest.
-  kUnitEnd = 53,
+  kUnitEnd = 53,    // value as for kUnitBegin
 
   // Flow.
   kSegment = 60,  // value = SegmentId

@@ -123,7 +123,12 @@ Event RandomTrace::any_event(const Catalog& catalog, ThreadId thread) {
     case EventKind::kSegment:
       e.value = id_of(catalog.segments);
       break;
+    case EventKind::kOutcome:
+      e.address = below(catalog.strings.size());
+      e.value = any();
+      break;
     case EventKind::kUnitBegin:
+    case EventKind::kUnitEnd:
     case EventKind::kMark:
       e.value = below(catalog.strings.size());
       break;

@@ -259,9 +259,6 @@ bool LineReader::declare_variable() {
       return fail_found(fmt::format("{} bytes", size), "a variable that fits in memory");
     symbol.address = *address;
   }
-  if (size > 0 && symbol.address > std::numeric_limits<std::uint64_t>::max() - (size - 1)) {
-    return fail_found(fmt::format("{} bytes", size), "a variable that fits in memory");
-  }
   symbol.size = size;
   if (!cursor_.at_end() && cursor_.peek() == '@') {
     Names::SiteKey key;

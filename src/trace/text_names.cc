@@ -62,7 +62,7 @@ void Names::add_symbol(const Symbol& symbol) {
   const Address end = symbol.address + std::max<std::uint64_t>(symbol.size, 1);
   if (end > symbol.address && end > next_automatic_ &&
       symbol.address < next_automatic_ + kLargestAutomatic) {
-    next_automatic_ = (end + kAutomaticSpacing - 1) / kAutomaticSpacing * kAutomaticSpacing;
+    next_automatic_ = automatic_after(end);
   }
 }
 

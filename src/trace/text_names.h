@@ -38,6 +38,10 @@ class Names {
   void add_symbol(const Symbol& symbol);
   // Where an automatic variable of that many bytes would be put; nothing when there is no room.
   std::optional<Address> next_automatic(std::uint64_t bytes) const;
+  // The first place for one behind `end`.
+  static Address automatic_after(Address end) {
+    return (end + kAutomaticSpacing - 1) / kAutomaticSpacing * kAutomaticSpacing;
+  }
   std::uint32_t add_automatic(std::string_view name, std::uint64_t bytes);
 
   // ---- functions

@@ -143,6 +143,7 @@ class TextPrinter::State {
   void braces(const Event& event, std::uint8_t spelt, std::string& out);
   void place(Address address, std::uint32_t symbol, std::uint64_t extent, std::string& out);
   void function(FunctionId id, std::string& out);
+  void file_line_column(const Site& site, std::string& out);
   void site_place(const Site& site, std::string& out);
   void site(const Event& event, std::string& out);
 
@@ -232,32 +233,43 @@ bool TextPrinter::State::says_itself(const Event& event, const References& refs)
     return false;
 
   std::size_t next_symbol = shadow_.symbols.size();
+  Address past_first = 0;
   for (int i = 0; i < 2; ++i) {
     if (refs.symbol[i] == kNone || refs.symbol[i] < next_symbol) continue;
-    // Two new variables in one line: the second's address is not known before the first is there.
-    if (refs.symbol[i] != next_symbol || next_symbol != shadow_.symbols.size()) return false;
+    if (refs.symbol[i] != next_symbol) return false;
     const Symbol& symbol = catalog_.symbols[refs.symbol[i]];
-    const auto address = names_.next_automatic(refs.extent[i]);
-    if (!address || *address != symbol.address || symbol.file != 0 || symbol.line != 0 ||
+    const auto free = names_.next_automatic(refs.extent[i]);
+    const Address expected = past_first != 0 ? past_first : free.value_or(0);
+    if (!free || expected != symbol.address || symbol.file != 0 || symbol.line != 0 ||
         symbol.size != std::max(refs.extent[i], kAutomaticSize)) {
       return false;
     }
+    past_first = Names::automatic_after(symbol.address + symbol.size);
     ++next_symbol;
+  }
+  const bool two_symbols = next_symbol == shadow_.symbols.size() + 2;
+  if (two_symbols &&
+      text(catalog_.symbols[refs.symbol[0]].name) == text(catalog_.symbols[refs.symbol[1]].name)) {
+    return false;
   }
 
   std::size_t next_function = shadow_.functions.size();
   for (const FunctionId id : refs.function) {
     if (id < next_function) continue;
-    if (id != next_function || next_function != shadow_.functions.size()) return false;
-    const Function& f = catalog_.function(id);
-    if (id >= catalog_.functions.size() || text(f.name).empty() || f.linkage_name != f.name ||
-        f.file != 0 || f.line != 0 || f.class_name != 0 || f.access != MemberAccess::kNone ||
-        f.flags != 0 || f.parameters != 0 || f.registers != 0 ||
-        f.key != Names::key_of_function(text(f.name)) ||
+    if (id != next_function || id >= catalog_.functions.size()) return false;
+    const Function& f = catalog_.functions[id];
+    if (text(f.name).empty() || f.linkage_name != f.name || f.file != 0 || f.line != 0 ||
+        f.class_name != 0 || f.access != MemberAccess::kNone || f.flags != 0 || f.parameters != 0 ||
+        f.registers != 0 || f.key != Names::key_of_function(text(f.name)) ||
         names_.find_function(text(f.name)) != kNone) {
       return false;
     }
     ++next_function;
+  }
+  const bool two_functions = next_function == shadow_.functions.size() + 2;
+  if (two_functions &&
+      catalog_.functions[refs.function[0]].name == catalog_.functions[refs.function[1]].name) {
+    return false;
   }
 
   if (refs.site < shadow_.sites.size() || refs.site >= catalog_.sites.size()) return true;
@@ -497,10 +509,16 @@ void TextPrinter::State::function(FunctionId id, std::string& out) {
   if (!by_name) out.push_back('#'), append(out, id);
 }
 
-void TextPrinter::State::site_place(const Site& site, std::string& out) {
+void TextPrinter::State::file_line_column(const Site& site, std::string& out) {
   append_file(out, text(site.file));
-  if (site.line != 0 || site.column != 0) out.push_back(':'), append(out, site.line);
+  const bool bare_line = site.file == 0 && site.line != 0;
+  if (!bare_line && (site.line != 0 || site.column != 0)) out.push_back(':');
+  if (site.line != 0 || site.column != 0) append(out, site.line);
   if (site.column != 0) out.push_back(':'), append(out, site.column);
+}
+
+void TextPrinter::State::site_place(const Site& site, std::string& out) {
+  file_line_column(site, out);
   if (site.function == 0) return;
   out.append(" in ");
   function(site.function, out);
@@ -521,11 +539,7 @@ void TextPrinter::State::site(const Event& event, std::string& out) {
     }
   }
   if (known != event.site) {
-    if (has_place) {
-      append_file(out, text(site.file));
-      if (site.line != 0 || site.column != 0) out.push_back(':'), append(out, site.line);
-      if (site.column != 0) out.push_back(':'), append(out, site.column);
-    }
+    if (has_place) file_line_column(site, out);
     out.push_back('#');
     append(out, event.site);
     if (has_place && site.function != 0) out.append(" in "), function(site.function, out);
