@@ -18,8 +18,8 @@ struct BufferedLog {
 
 void buffered_log_writer(BufferedLog* buf, const char* str, std::size_t len) {
   char* base = buf->outbuf.get();
-  char* s = &base[buf->outcnt];  // heddle: P
-  std::memcpy(s, str, len);
+  char* s = &base[buf->outcnt];                // heddle: P
+  std::memcpy(s, str, len);                    // heddle: bug
   const std::size_t temp = buf->outcnt + len;  // heddle: P I
   buf->outcnt = temp;                          // heddle: R I
 }

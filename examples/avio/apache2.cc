@@ -17,10 +17,10 @@ struct CacheObject {
 };
 
 void cleanup(CacheObject* object) {
-  Body* body = object->body;
-  object->body = nullptr;
-  object->freed_bytes += body->length;
-  delete body;
+  Body* body = object->body;            // heddle: bug
+  object->body = nullptr;               // heddle: bug
+  object->freed_bytes += body->length;  // heddle: bug
+  delete body;                          // heddle: bug
 }
 
 void decrement_refcount(CacheObject* object) {

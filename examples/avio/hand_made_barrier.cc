@@ -15,7 +15,7 @@ struct Box {
   std::mutex lock;
   volatile int synch = 0;
   int num_children = kChildren;
-  int expansion[kChildren] = {};
+  long expansion[kChildren] = {};
 };
 
 // As in the original, ordering rests on strong hardware; the fences only hold back the compiler.
@@ -26,11 +26,11 @@ void child(Box* parent, int index, int particles) {
   parent->synch = parent->synch + 1;
 }
 
-int sum_of_children(Box* box) {
+long sum_of_children(Box* box) {
   while (box->synch != box->num_children) sched_yield();
   std::atomic_signal_fence(std::memory_order_acquire);
-  int sum = 0;
-  for (const int part : box->expansion) sum += part;
+  long sum = 0;
+  for (const long part : box->expansion) sum += part;
   return sum;
 }
 
@@ -39,10 +39,10 @@ int sum_of_children(Box* box) {
 int main(int argc, char** argv) {
   const int particles = example::rounds(argc, argv, 4);
   Box box;
-  int sum = 0;
+  long sum = 0;
   example::in_parallel([&] { sum = sum_of_children(&box); }, [&] { child(&box, 0, particles); },
                        [&] { child(&box, 1, particles); }, [&] { child(&box, 2, particles); });
 
-  const int expected = kChildren * particles * (particles + 1) / 2;
-  if (sum != expected) example::fail("parent summed %d, its children hold %d", sum, expected);
+  const long expected = kChildren * (particles * (particles + 1L) / 2);
+  if (sum != expected) example::fail("parent summed %ld, its children hold %ld", sum, expected);
 }

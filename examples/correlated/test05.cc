@@ -21,10 +21,8 @@ void thread_a() {
 }
 
 void thread_b() {
-  {
-    const std::lock_guard guard(m);
-    x = x + 1;
-  }
+  const std::lock_guard guard(m);
+  x = x + 1;
 }
 
 }  // namespace

@@ -22,10 +22,8 @@ void thread_a() {
 }
 
 void thread_b() {
-  {
-    const std::lock_guard guard(m);
-    x = x + 1;  // heddle: P R I
-  }
+  const std::lock_guard guard(m);
+  x = x + 1;  // heddle: P R I
 }
 
 }  // namespace

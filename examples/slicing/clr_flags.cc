@@ -18,7 +18,7 @@ struct Object {
 };
 
 bool is_a(Object* object) {
-  if ((object->flags & kAValid) == 0) {
+  if ((object->flags & kAValid) == 0) {   // heddle: bug
     unsigned char flags = object->flags;  // heddle: P
     flags |= object->attribute_a ? kAValid | kAValue : kAValid;
     object->flags = flags;  // heddle: P R I
@@ -27,7 +27,7 @@ bool is_a(Object* object) {
 }
 
 bool is_b(Object* object) {
-  if ((object->flags & kBValid) == 0) {
+  if ((object->flags & kBValid) == 0) {   // heddle: bug
     unsigned char flags = object->flags;  // heddle: P
     flags |= object->attribute_b ? kBValid | kBValue : kBValid;
     object->flags = flags;  // heddle: P R I

@@ -39,7 +39,7 @@ void buffered_log_writer(BufferedLog* buf, const char* const* strs, const std::s
   }
   char* s = &buf->outbuf[buf->outcnt];  // heddle: P I
   for (int i = 0; i < kElements; ++i) {
-    std::memcpy(s, strs[i], strl[i]);
+    std::memcpy(s, strs[i], strl[i]);  // heddle: bug
     s += strl[i];
   }
   const std::size_t end = buf->outcnt + len;  // heddle: P I
