@@ -1,0 +1,125 @@
+// AVIO: accesses that are meant to be one step and were split by another thread.
+//
+// S. Lu, J. Tucek, F. Qin, Y. Zhou, "AVIO: Detecting Atomicity Violations via Access Interleaving
+// Invariants", ASPLOS 2006. Section 2.2 defines the unserializable interleavings (avio/history.h
+// has the definition and the state that decides it, avio/shadow.h the memory of it); sections 2.3
+// and 3.2 say which of them matter: those at instructions where no passing run ever had one
+// (avio/invariants.h).
+//
+// One pass, constant time per access whatever the number of threads. With invariants, a finding is
+// a violation of what was learned. Without, every unserializable interleaving is a finding,
+// labelled unlearned and ranked low: most of them are what the programmer wants (a flag that
+// another thread sets, a counter under its lock).
+//
+// One finding per case and sites of P, R and I; further instances are counted. An instance is one
+// (P, R, I) of events, however many bytes it concerns. The first instance is the one shown.
+//
+// Where we differ from AVIO-S (section 4.2): exact bytes instead of words; freed memory and ended
+// threads are forgotten; the triple names which R (avio/history.h); atomic accesses and
+// read-modify-writes count like others.
+#pragma once
+
+#include "detect/avio/context.h"
+#include "detect/avio/finder.h"
+#include "detect/avio/invariants.h"
+#include "detect/detector.h"
+#include "finding/describe.h"
+#include "trace/catalog.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+namespace heddle::avio {
+
+struct Options {
+  unsigned granule = 1;                    // is_granule
+  const Invariants* invariants = nullptr;  // must outlive the detector
+};
+
+// The values of recent accesses, as far as the trace has them.
+class RecentValues {
+ public:
+  void on(const Event& event, EventOrdinal ordinal);
+  std::optional<std::uint64_t> at(EventOrdinal ordinal) const;
+
+ private:
+  static constexpr std::size_t kKept = std::size_t{1} << 20;
+  struct Entry {
+    EventOrdinal ordinal = kNoEvent;
+    std::uint64_t value = 0;
+  };
+  std::vector<Entry> entries_;  // by ordinal modulo kKept; empty until a value comes
+};
+
+class Avio : public Detector, private TripleSink {
+ public:
+  Avio(const Catalog& catalog, const Options& options);
+
+  void on(std::span<const Event> batch, EventOrdinal first) override;
+  std::vector<Finding> finish() override;
+
+  // What this run can teach, should it pass.
+  RunEvidence evidence() const;
+
+  // Splits at sites about which nothing was learned (never executed in a passing run).
+  std::uint64_t unjudged() const { return unjudged_; }
+  Shadow::Memory memory() const { return finder_.memory(); }
+
+ private:
+  struct StaticKey {
+    SplitCase split{};
+    SiteId p{}, r{}, i{};
+    bool operator==(const StaticKey&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const StaticKey& key) {
+      return H::combine(std::move(hash), key.split, key.p, key.r, key.i);
+    }
+  };
+  struct Instance {
+    SplitCase split{};
+    std::uint64_t p{}, r{};
+    bool operator==(const Instance&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Instance& instance) {
+      return H::combine(std::move(hash), instance.split, instance.p, instance.r);
+    }
+  };
+  enum class Guard : std::uint8_t { kUnknown, kReport, kDropped, kNeverSeen };
+
+  void on_triple(const Triple& triple) override;
+  void on_access(const Event& event, EventOrdinal ordinal);
+  bool seen_for_this_access(const Triple& triple);
+  Guard guard(SiteId site);
+  Finding describe(const Triple& triple) const;
+  Step step(const Triple& triple, const Touch& touch, const char* role) const;
+  void explain_locks(const Triple& triple, Finding& finding) const;
+  void explain_learning(const Triple& triple, Finding& finding) const;
+
+  const Catalog& catalog_;
+  const Invariants* invariants_;
+  Contexts contexts_;
+  Describer describer_;
+  TripleFinder finder_;
+  RecentValues values_;
+  const Event* now_ = nullptr;  // the access being looked at
+  EventOrdinal last_i_ = kNoEvent;
+  std::vector<Instance> seen_;  // triples of the access last_i_
+  absl::flat_hash_set<Instance> seen_set_;
+  absl::flat_hash_map<StaticKey, std::size_t> index_;
+  struct Report {
+    StaticKey key;
+    Finding finding;
+  };
+  std::vector<Report> reports_;         // in the order of their first instances
+  std::vector<std::uint8_t> executed_;  // by site
+  absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
+  std::vector<Guard> guards_;  // by site
+  std::uint64_t unjudged_ = 0;
+};
+
+}  // namespace heddle::avio

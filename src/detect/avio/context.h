@@ -1,0 +1,85 @@
+// Contexts: where each thread is (its call stack) and what it holds (its locks), as one number that
+// fits into a Touch.
+//
+// Numbers are given out lazily, at the first access after a call or a lock operation, and the same
+// stack with the same locks has the same number, so memory grows with distinct contexts and not
+// with the length of the run.
+#pragma once
+
+#include "detect/avio/touch.h"
+#include "order/locks_held.h"
+#include "trace/call_stacks.h"
+#include "trace/event.h"
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+namespace heddle::avio {
+
+struct LetGo {
+  EventOrdinal ordinal = kNoEvent;
+  SiteId site = 0;
+  explicit operator bool() const { return ordinal != kNoEvent; }
+};
+
+class Contexts {
+ public:
+  Contexts() : contexts_(1) {}
+
+  // Takes note of calls and lock operations; every other event is ignored.
+  void on(const Event& event, EventOrdinal ordinal);
+
+  ContextId current(ThreadId thread) {
+    if (thread >= threads_.size()) return 0;
+    Thread& here = threads_[thread];
+    return here.known ? here.context : intern(thread);
+  }
+
+  StackId stack(ContextId context) const { return contexts_[context].stack; }
+  std::vector<HeldLockRef> locks(ContextId context) const {
+    return held_.locks(contexts_[context].locks);
+  }
+  const CallStacks& stacks() const { return stacks_; }
+
+  // The earliest known moment after `ordinal` at which the thread let go of the lock. Only the last
+  // few are remembered; that there is one is always known.
+  LetGo let_go(ThreadId thread, Address lock, EventOrdinal after) const;
+
+ private:
+  struct Thread {
+    bool known = true;  // `context` is up to date
+    ContextId context = 0;
+  };
+  struct Context {
+    StackId stack = 0;
+    LockSetId locks = 0;
+  };
+  // The lock set that a stack was last seen with, and the context they make.
+  struct Memo {
+    LockSetId locks = ~0u;
+    ContextId context = 0;
+  };
+  struct Releases {
+    static constexpr std::size_t kKept = 4;
+    std::array<LetGo, kKept> last;
+    std::size_t next = 0;
+  };
+
+  Thread& thread(ThreadId id);
+  ContextId intern(ThreadId thread);
+  void release(const Event& event, EventOrdinal ordinal);
+
+  CallStacks stacks_;
+  LocksHeld held_;
+  std::vector<Thread> threads_;
+  std::vector<Context> contexts_;
+  absl::flat_hash_map<std::uint64_t, ContextId> context_ids_;
+  std::vector<Memo> memo_;  // by stack
+  absl::flat_hash_map<std::pair<ThreadId, Address>, Releases> releases_;
+};
+
+}  // namespace heddle::avio

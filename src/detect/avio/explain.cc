@@ -1,0 +1,172 @@
+// From a triple to a finding that a person can read.
+#include "detect/avio/avio.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace heddle::avio {
+namespace {
+
+std::string at(const Place& place) {
+  if (place.line == 0) return {};
+  const std::size_t slash = place.file.rfind('/');
+  return fmt::format(" ({}:{})",
+                     slash == std::string::npos ? place.file : place.file.substr(slash + 1),
+                     place.line);
+}
+
+std::string list(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    out += n == 0 ? "" : n + 1 == names.size() ? " and " : ", ";
+    out += names[n];
+  }
+  return out;
+}
+
+std::string held(const std::vector<HeldLock>& locks) {
+  std::vector<std::string> names;
+  for (const HeldLock& lock : locks) {
+    names.push_back(lock.mode == LockMode::kShared ? lock.name + " (shared)" : lock.name);
+  }
+  return names.empty() ? "no lock" : list(names);
+}
+
+}  // namespace
+
+Finding Avio::describe(const Triple& triple) const {
+  Finding finding;
+  finding.kind = FindingKind::kAtomicityViolation;
+  finding.detectors = {"avio"};
+  finding.summary = summary(triple.split);
+  finding.in_words = in_words(triple.split);
+  finding.steps = {step(triple, triple.p, "P"), step(triple, triple.r, "R"),
+                   step(triple, triple.i, "I")};
+  finding.variables = {finding.steps[2].variable};
+  explain_learning(triple, finding);
+  explain_locks(triple, finding);
+  return finding;
+}
+
+Step Avio::step(const Triple& triple, const Touch& touch, const char* role) const {
+  Step out;
+  out.role = role;
+  out.thread = finder_.thread(touch);
+  out.thread_name = describer_.thread(out.thread);
+  out.kind = touch.kind();
+  const Site& site = catalog_.site(touch.site);
+  out.order = site.order;
+  out.place = describer_.place(touch.site);
+  out.ordinal = finder_.ordinal(touch);
+  out.stack = describer_.stack(contexts_.stacks(), contexts_.stack(touch.context), touch.site);
+  for (const HeldLockRef& lock : contexts_.locks(touch.context)) {
+    out.locks.push_back({describer_.object(lock.lock), lock.mode, describer_.place(lock.acquired)});
+  }
+  out.value = values_.at(out.ordinal);
+  // I is at hand with its own address and size; of the others only the cell is known.
+  const bool is_i = touch.bits == triple.i.bits;
+  out.size = is_i ? now_->size : site.size;
+  constexpr std::uint32_t kLongest = 64;  // a longer one is a copy of many variables
+  const Address first_byte = triple.address + static_cast<unsigned>(std::countr_zero(triple.mask));
+  if (now_->size <= kLongest) {
+    out.variable = describer_.variable(touch.site, now_->address, now_->size);
+  } else {
+    out.variable = describer_.variable(touch.site, first_byte,
+                                       static_cast<std::uint32_t>(std::popcount(triple.mask)));
+  }
+  return out;
+}
+
+void Avio::explain_learning(const Triple& triple, Finding& finding) const {
+  const std::string& p_function = finding.steps[0].place.function;
+  const bool same_function = p_function == finding.steps[2].place.function;
+  if (invariants_ == nullptr) {
+    finding.label = FindingLabel::kUnlearned;
+    finding.rank = same_function ? 0.15 : 0.1;
+    return;
+  }
+  finding.label = FindingLabel::kObserved;
+  const SiteKey p = catalog_.site(triple.p.site).key;
+  const SiteKey i = catalog_.site(triple.i.site).key;
+  const Invariants::Pair pair = invariants_->pair(p, i);
+  const Invariants::LearnedSite& learned = invariants_->sites().at(i);
+  const std::size_t runs = learned.executed.size();
+  const std::size_t violated = invariants_->violated(learned).size();
+  const auto confidence = static_cast<double>(runs) / static_cast<double>(runs + 10);
+  finding.rank = 0.6 + 0.3 * confidence + (same_function ? 0.05 : 0);
+  if (violated != 0) {
+    finding.rank -= 0.1;
+    finding.notes.push_back(
+        fmt::format("I was split in {} of the {} passing runs that executed it, within the "
+                    "threshold of {}.",
+                    violated, runs, invariants_->threshold()));
+  } else if (pair.together != 0) {
+    finding.notes.push_back(
+        fmt::format("P and I were never split in {} passing runs.", pair.together));
+  } else {
+    finding.notes.push_back(
+        fmt::format("I was never split in {} passing runs; P executed in none "
+                    "of them.",
+                    runs));
+  }
+}
+
+// Which locks each held, and where the local thread let go of one that could have kept P and I
+// together.
+void Avio::explain_locks(const Triple& triple, Finding& finding) const {
+  const Step& p = finding.steps[0];
+  const Step& r = finding.steps[1];
+  const Step& i = finding.steps[2];
+  if (p.locks.empty() && r.locks.empty() && i.locks.empty()) {
+    finding.notes.emplace_back("None of the three accesses held a lock.");
+    return;
+  }
+  const std::vector<HeldLockRef> p_locks = contexts_.locks(triple.p.context);
+  const std::vector<HeldLockRef> i_locks = contexts_.locks(triple.i.context);
+  const std::vector<HeldLockRef> r_locks = contexts_.locks(triple.r.context);
+  const auto holds = [](const std::vector<HeldLockRef>& locks, Address lock) {
+    return std::any_of(locks.begin(), locks.end(),
+                       [&](const HeldLockRef& held) { return held.lock == lock; });
+  };
+  std::vector<std::string> by_all, by_pair, let_go;
+  std::vector<Step> releases;
+  for (const HeldLockRef& lock : p_locks) {
+    const std::string name = describer_.object(lock.lock);
+    const bool i_too = holds(i_locks, lock.lock);
+    const LetGo gone = contexts_.let_go(p.thread, lock.lock, p.ordinal);
+    if (i_too) (holds(r_locks, lock.lock) ? by_all : by_pair).push_back(name);
+    if (!gone) continue;
+    Step release;
+    release.thread = p.thread;
+    release.thread_name = p.thread_name;
+    release.kind = EventKind::kRelease;
+    release.place = describer_.place(gone.site);
+    release.ordinal = gone.ordinal;
+    release.note = fmt::format("lets go of {}", name);
+    if (i_too || holds(r_locks, lock.lock)) let_go.push_back(name + at(release.place));
+    releases.push_back(std::move(release));
+  }
+  std::string note;
+  if (!by_all.empty()) {
+    note = fmt::format("P, R and I each held {}", list(by_all));
+  } else if (!by_pair.empty()) {
+    note = fmt::format("P and I held {}, R held {}", list(by_pair), held(r.locks));
+  } else {
+    note =
+        fmt::format("P held {}, R held {}, I held {}", held(p.locks), held(r.locks), held(i.locks));
+  }
+  if (!let_go.empty()) {
+    note += fmt::format("; thread {} let go of {} between P and I", p.thread, list(let_go));
+    if (!by_all.empty()) finding.rank += 0.03;
+  } else if (!by_pair.empty()) {
+    note += fmt::format("; thread {} held it from P to I, so R must be made to take it", p.thread);
+  }
+  finding.notes.push_back(note + ".");
+  for (Step& release : releases) finding.steps.push_back(std::move(release));
+  std::stable_sort(finding.steps.begin(), finding.steps.end(),
+                   [](const Step& a, const Step& b) { return a.ordinal < b.ordinal; });
+}
+
+}  // namespace heddle::avio
