@@ -6,25 +6,44 @@
 #include <bit>
 
 namespace heddle::svd {
+namespace {
+
+Moment moment_of(const Witness& access) {
+  return {access.ordinal, access.site, access.stack, access.locks, access.kind};
+}
+
+// The address of the inside access is not kept: what it has in common with the remote one is the
+// place.
+Witness witness_of(const Overwrite& overwrite, ThreadId thread) {
+  Witness out;
+  out.thread = thread;
+  out.kind = overwrite.inside.kind;
+  out.site = overwrite.inside.site;
+  out.stack = overwrite.inside.stack;
+  out.locks = overwrite.inside.locks;
+  out.ordinal = overwrite.inside.ordinal;
+  out.address = overwrite.remote.address;
+  out.size = overwrite.remote.size;
+  return out;
+}
+
+}  // namespace
 
 Online::Online(const Catalog& catalog, const OnlineOptions& options)
     : options_(options),
       block_shift_(static_cast<unsigned>(std::countr_zero(options.block_size))),
       machine_(catalog, *this),
+      narrator_(catalog),
       entries_(1) {
   HEDDLE_CHECK(std::has_single_bit(options.block_size) && options.block_size <= 64);
 }
 
 void Online::on(const Event& event, EventOrdinal ordinal) {
   switch (event.kind) {
-    case EventKind::kEnter:
-    case EventKind::kLeave:
-      stacks_.on(event);
-      return;
     case EventKind::kAlloc:
     case EventKind::kFree:
       forget_range(event.address, event.value);
-      return;
+      break;
     case EventKind::kThreadEnd:
       if (event.thread >= gone_.size()) gone_.resize(event.thread + 1, false);
       gone_[event.thread] = true;
@@ -32,13 +51,9 @@ void Online::on(const Event& event, EventOrdinal ordinal) {
     default:
       break;
   }
+  narrator_.on(event);
   machine_.on(event, ordinal);
   collect_when_due();
-}
-
-Moment Online::moment(const Event& event, EventOrdinal ordinal) const {
-  return {event.thread, event.kind, event.site,   stacks_.current(event.thread),
-          event.size,   ordinal,    event.address};
 }
 
 // ---- blocks ---------------------------------------------------------------------------------
@@ -128,29 +143,29 @@ void Online::forget_range(Address address, std::uint64_t size) {
 
 // ---- the other threads ------------------------------------------------------------------------
 
-void Online::tell_others(BlockNumber block, const Moment& access) {
+void Online::tell_others(BlockNumber block, const Witness& access) {
   bool idle = false;
   for (std::uint32_t at = head(block); at != kNoEntry; at = entries_[at].next) {
     Entry& entry = entries_[at];
     if (entry.thread == access.thread) continue;
-    remote_access(block, entry, access);
+    remote_access(entry, access);
     idle |= entry.state == BlockState::kIdle;
   }
   if (idle) drop_idle(block);
 }
 
-void Online::remote_access(BlockNumber block, Entry& entry, const Moment& access) {
-  const bool write = is_write(access.kind);
-  if (write && !entry.overwritten && units_.live(entry.reader)) {
-    note_overwrite(entry.reader, block, entry.first_read, access);
-    entry.overwritten = true;
-  }
-  const bool stored = entry.state == BlockState::kStored ||
-                      entry.state == BlockState::kStoredShared ||
-                      entry.state == BlockState::kTrueDep;
-  if (!options_.inputs_only && stored && !entry.overwritten && units_.live(entry.unit)) {
-    note_overwrite(entry.unit, block, entry.last_store, access);
-    entry.overwritten = true;
+void Online::remote_access(Entry& entry, const Witness& access) {
+  if (!entry.overwritten) {
+    const bool stored = entry.state == BlockState::kStored ||
+                        entry.state == BlockState::kStoredShared ||
+                        entry.state == BlockState::kTrueDep;
+    if (is_write(access.kind) && units_.live(entry.reader)) {
+      note_overwrite(entry.reader, entry, access);
+      entry.overwritten = true;
+    } else if (!options_.inputs_only && stored && units_.live(entry.unit)) {
+      note_overwrite(entry.unit, entry, access);
+      entry.overwritten = true;
+    }
   }
   switch (entry.state) {
     case BlockState::kLoaded:
@@ -170,9 +185,8 @@ void Online::remote_access(BlockNumber block, Entry& entry, const Moment& access
   }
 }
 
-void Online::note_overwrite(UnitId unit, BlockNumber block, const Moment& inside,
-                            const Moment& access) {
-  units_.at(units_.root(unit)).overwrites.push_back({block, inside, access});
+void Online::note_overwrite(UnitId unit, const Entry& entry, const Witness& access) {
+  units_.at(units_.root(unit)).overwrites.push_back({entry.access, access});
 }
 
 // The unit grows no further; its blocks of this thread are thread-local again until proven
@@ -194,7 +208,7 @@ void Online::end_unit(UnitId id) {
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
-UnitId Online::load_block(BlockNumber block, const Moment& access) {
+UnitId Online::load_block(BlockNumber block, const Witness& access) {
   tell_others(block, access);
   Entry* entry = &own_entry(block, access.thread);
   if (entry->state == BlockState::kStoredShared) {
@@ -212,20 +226,23 @@ UnitId Online::load_block(BlockNumber block, const Moment& access) {
   const UnitId unit = units_.root(entry->unit);
   if (!written_here && (!units_.live(entry->reader) || units_.root(entry->reader) != unit)) {
     entry->reader = unit;
-    entry->first_read = access;
+    entry->access = moment_of(access);
     entry->overwritten = false;
     units_.at(unit).blocks.push_back(block);
   }
   return unit;
 }
 
-void Online::store_block(BlockNumber block, const Moment& access, UnitId owner) {
+void Online::store_block(BlockNumber block, const Witness& access, UnitId owner) {
   tell_others(block, access);
   Entry& entry = own_entry(block, access.thread);
   if (!units_.live(entry.unit)) entry.state = BlockState::kIdle;
   if (entry.unit == 0 || units_.root(entry.unit) != owner) units_.at(owner).blocks.push_back(block);
   entry.unit = owner;
-  entry.last_store = access;
+  if (!units_.live(entry.reader)) {
+    entry.access = moment_of(access);
+    entry.overwritten = false;
+  }
   if (entry.state == BlockState::kIdle || entry.state == BlockState::kLoaded) {
     entry.state = BlockState::kStored;
   } else if (entry.state == BlockState::kLoadedShared) {
@@ -234,7 +251,7 @@ void Online::store_block(BlockNumber block, const Moment& access, UnitId owner) 
 }
 
 Online::Tag Online::load(const Event& event, EventOrdinal ordinal, Tag address, Tag /*control*/) {
-  const Moment access = moment(event, ordinal);
+  const Witness access = narrator_.witness(event, ordinal);
   const BlockRange range = blocks_of(event);
   Tag tag = 0;
   for (BlockNumber block = range.first; block <= range.last; ++block) {
@@ -244,7 +261,7 @@ Online::Tag Online::load(const Event& event, EventOrdinal ordinal, Tag address, 
 }
 
 void Online::store(const Event& event, EventOrdinal ordinal, Tag data, Tag address, Tag control) {
-  const Moment access = moment(event, ordinal);
+  const Witness access = narrator_.witness(event, ordinal);
   check(data, access);
   check(address, access);
   check(control, access);
@@ -271,10 +288,10 @@ Online::Tag Online::branch(ThreadId /*thread*/, EventOrdinal /*ordinal*/, Segmen
   return units_.join(condition, control);
 }
 
-void Online::check(UnitSet set, const Moment& store) {
+void Online::check(UnitSet set, const Witness& store) {
   units_.for_each_live(set, [&](UnitId id) {
     for (const Overwrite& overwrite : std::exchange(units_.at(id).overwrites, {})) {
-      violations_.push_back({overwrite.inside, overwrite.remote, store});
+      violations_.push_back({witness_of(overwrite, store.thread), overwrite.remote, store});
     }
   });
 }

@@ -36,8 +36,8 @@
 #pragma once
 
 #include "detect/svd/units.h"
+#include "detect/witness.h"
 #include "flow/machine.h"
-#include "trace/call_stacks.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
 
@@ -66,11 +66,11 @@ enum class BlockState : std::uint8_t {
   kTrueDep
 };
 
-// `inside` was read by a unit, `remote` overwrote it, `store` used it nevertheless.
+// A unit read (or accessed) `inside`, `remote` overwrote it, `store` used it nevertheless.
 struct Violation {
-  Moment inside;
-  Moment remote;
-  Moment store;
+  Witness inside;
+  Witness remote;
+  Witness store;
 };
 
 class Online {
@@ -82,7 +82,7 @@ class Online {
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
 
-  const CallStacks& stacks() const { return stacks_; }
+  const Narrator& narrator() const { return narrator_; }
   std::size_t units_created() const { return units_.created(); }
   std::size_t units_ended_by_sharing() const { return ended_by_sharing_; }
 
@@ -106,8 +106,7 @@ class Online {
     bool overwritten = false;  // noted in the reader's unit already
     UnitId unit = 0;           // who the block belongs to
     UnitId reader = 0;         // whose input it is
-    Moment first_read;         // by the reader's unit
-    Moment last_store;         // by the unit
+    Moment access;             // the reader's first read, or without a reader the unit's last store
     std::uint32_t next = kNoEntry;
   };
   using Page = std::unique_ptr<std::uint32_t[]>;  // heads of the lists of the page's blocks
@@ -119,24 +118,23 @@ class Online {
   BlockRange blocks_of(const Event& event) const;
   std::uint32_t& head(BlockNumber block);
   Entry& own_entry(BlockNumber block, ThreadId thread);
-  void tell_others(BlockNumber block, const Moment& access);
-  void remote_access(BlockNumber block, Entry& entry, const Moment& access);
-  void note_overwrite(UnitId unit, BlockNumber block, const Moment& inside, const Moment& access);
-  void check(UnitSet set, const Moment& store);
+  void tell_others(BlockNumber block, const Witness& access);
+  void remote_access(Entry& entry, const Witness& access);
+  void note_overwrite(UnitId unit, const Entry& entry, const Witness& access);
+  void check(UnitSet set, const Witness& store);
   void end_unit(UnitId unit);
   void drop_idle(BlockNumber block);
   void forget_range(Address address, std::uint64_t size);
   void collect_when_due();
-  Moment moment(const Event& event, EventOrdinal ordinal) const;
 
-  UnitId load_block(BlockNumber block, const Moment& access);
-  void store_block(BlockNumber block, const Moment& access, UnitId owner);
+  UnitId load_block(BlockNumber block, const Witness& access);
+  void store_block(BlockNumber block, const Witness& access, UnitId owner);
 
   OnlineOptions options_;
   unsigned block_shift_;
   Units units_;
   FlowMachine<Online> machine_;
-  CallStacks stacks_;
+  Narrator narrator_;
   absl::flat_hash_map<std::uint64_t, Page> pages_;
   std::uint64_t last_page_number_ = ~0ull;
   std::uint32_t* last_page_ = nullptr;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -127,6 +128,58 @@ TEST(Svd, OfflineEqualsTheDefinitions) {
   }
   EXPECT_GT(units, kPrograms);
   EXPECT_GT(conflicts, kPrograms / 10);
+}
+
+std::vector<Violation> online(const RandomRun& run, const OnlineOptions& options) {
+  Online detector(run.catalog, options);
+  EventOrdinal ordinal = 0;
+  for (const Event& event : run.events) detector.on(event, ordinal++);
+  return detector.take_violations();
+}
+
+NodeId node_at(const RandomRun& run, EventOrdinal ordinal) {
+  for (NodeId id = 0; id < run.truth.size(); ++id) {
+    if (run.truth[id].kind != EventKind::kBranch && run.truth[id].ordinal == ordinal) return id;
+  }
+  return kNoNode;
+}
+
+// Whatever the heuristics, a report is never about unrelated accesses: the store is connected to
+// the input by dependences of its thread, and the input was overwritten in between.
+TEST(Svd, EveryOnlineViolationIsAnOverwrittenInputOfAConnectedStore) {
+  std::size_t violations = 0;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomRun run = run_random_program(seed, options_for(seed));
+    BruteForce graph(run.truth);
+    graph.plain.clear();
+    std::map<std::pair<ThreadId, Address>, NodeId> last_of_block;
+    for (NodeId id = 0; id < run.truth.size(); ++id) {
+      const FlowNode& node = run.truth[id];
+      if (node.kind != EventKind::kBranch) {
+        const auto [last, first] = last_of_block.try_emplace({node.thread, node.address}, id);
+        if (!first) graph.plain.insert({id, std::exchange(last->second, id)});
+      }
+      for (const NodeId to : node.data) graph.plain.insert({id, to});
+      for (const NodeId to : node.memory) graph.plain.insert({id, to});
+      if (node.control != kNoNode) graph.plain.insert({id, node.control});
+    }
+    for (const Violation& violation : online(run, {})) {
+      ++violations;
+      ASSERT_EQ(violation.inside.thread, violation.store.thread) << "seed " << seed;
+      ASSERT_NE(violation.inside.thread, violation.remote.thread) << "seed " << seed;
+      ASSERT_LT(violation.inside.ordinal, violation.remote.ordinal) << "seed " << seed;
+      ASSERT_LT(violation.remote.ordinal, violation.store.ordinal) << "seed " << seed;
+      const NodeId inside = node_at(run, violation.inside.ordinal);
+      const NodeId remote = node_at(run, violation.remote.ordinal);
+      const NodeId store = node_at(run, violation.store.ordinal);
+      ASSERT_EQ(run.truth[inside].kind, EventKind::kRead) << "seed " << seed;
+      ASSERT_EQ(run.truth[remote].kind, EventKind::kWrite) << "seed " << seed;
+      ASSERT_EQ(run.truth[store].kind, EventKind::kWrite) << "seed " << seed;
+      ASSERT_EQ(run.truth[inside].address, run.truth[remote].address) << "seed " << seed;
+      ASSERT_TRUE(graph.unit_of(store).contains(inside)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(violations, kPrograms / 20);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 // those that nothing refers to, so that memory follows what is live.
 #pragma once
 
-#include "trace/call_stacks.h"
+#include "detect/witness.h"
 #include "trace/event.h"
 
 #include <cstdint>
@@ -28,22 +28,19 @@ using BlockNumber = std::uint64_t;
 
 inline constexpr std::uint32_t kSetBit = 0x80000000u;
 
-// One access, with what a report needs to know of it.
+// One access as it is kept for every block: 24 bytes, because there are as many as blocks in use.
 struct Moment {
-  ThreadId thread{};
-  EventKind kind{};
+  EventOrdinal ordinal{};
   SiteId site{};
   StackId stack{};
-  std::uint32_t size{};
-  EventOrdinal ordinal{};
-  Address address{};
+  LockSetId locks{};
+  EventKind kind{};
 };
 
-// What another thread did to a block between a unit's access and now.
+// Between a unit's access of a block (`inside`) and now, another thread has accessed it.
 struct Overwrite {
-  BlockNumber block{};
   Moment inside;
-  Moment remote;
+  Witness remote;
 };
 
 struct Unit {
