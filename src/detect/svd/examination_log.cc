@@ -1,0 +1,101 @@
+#include "detect/svd/examination_log.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace heddle::svd {
+namespace {
+
+constexpr std::uint64_t kMaxBlocksPerAccess = 1u << 16;
+
+}  // namespace
+
+ExaminationLog::ExaminationLog(const Catalog& catalog, std::uint32_t block_size)
+    : block_shift_(static_cast<unsigned>(std::countr_zero(block_size))), narrator_(catalog) {
+  HEDDLE_CHECK(std::has_single_bit(block_size));
+}
+
+void ExaminationLog::on(std::span<const Event> batch, EventOrdinal first) {
+  for (const Event& event : batch) {
+    const EventOrdinal ordinal = first++;
+    narrator_.on(event);
+    const bool fresh = event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
+    if (!is_access(event.kind) && !fresh) continue;
+    const std::uint64_t bytes = fresh ? event.value : event.size;
+    if (bytes == 0) continue;
+    const std::uint64_t begin = event.address >> block_shift_;
+    const std::uint64_t end = (event.address + bytes - 1) >> block_shift_;
+    if (fresh) {
+      // Handed out or given back: no history. A range larger than the table is swept the other way
+      // round.
+      if (end - begin > blocks_.size()) {
+        absl::erase_if(blocks_,
+                       [&](const auto& at) { return at.first >= begin && at.first <= end; });
+      } else {
+        for (std::uint64_t block = begin; block <= end; ++block) blocks_.erase(block);
+      }
+      continue;
+    }
+    for (std::uint64_t block = begin; block <= end && block - begin < kMaxBlocksPerAccess;
+         ++block) {
+      if (is_read(event.kind)) {
+        if (const auto at = blocks_.find(block); at != blocks_.end())
+          read(event, ordinal, at->second);
+      }
+      if (is_write(event.kind)) write(event, ordinal, blocks_[block]);
+    }
+  }
+}
+
+void ExaminationLog::read(const Event& event, EventOrdinal ordinal, const Writers& writers) {
+  Reads& reads = reads_[event.site];
+  ++reads.all;
+  if (writers.front().thread == event.thread) {
+    ++reads.own;
+    return;
+  }
+  ++entries_;
+  const auto local = std::find_if(writers.begin(), writers.end(), [&](const Witness& writer) {
+    return writer.thread == event.thread;
+  });
+  const bool overwrote = local != writers.end();
+  const Key key{event.site, writers.front().site, overwrote ? local->site : 0};
+  LogGroup& group = groups_[key];
+  if (group.count++ != 0) return;
+  group.read = narrator_.step(narrator_.witness(event, ordinal), "I");
+  group.remote = narrator_.step(writers.front(), "R");
+  if (overwrote) group.local = narrator_.step(*local, "P");
+}
+
+void ExaminationLog::write(const Event& event, EventOrdinal ordinal, Writers& writers) {
+  const auto own = std::find_if(writers.begin(), writers.end(), [&](const Witness& writer) {
+    return writer.thread == event.thread;
+  });
+  if (own == writers.end()) {
+    writers.insert(writers.begin(), narrator_.witness(event, ordinal));
+  } else {
+    *own = narrator_.witness(event, ordinal);
+    std::rotate(writers.begin(), own, own + 1);
+  }
+}
+
+std::vector<LogGroup> ExaminationLog::groups() const {
+  std::vector<LogGroup> out;
+  for (const auto& [key, group] : groups_) {
+    LogGroup ranked = group;
+    const Reads& reads = reads_.at(std::get<0>(key));
+    ranked.own_reads = reads.own;
+    ranked.all_reads = reads.all;
+    const bool overwrote = !group.local.role.empty();
+    ranked.suspicion =
+        overwrote ? static_cast<double>(reads.own + 1) / static_cast<double>(reads.all + 1) : 0;
+    out.push_back(std::move(ranked));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const LogGroup& a, const LogGroup& b) { return a.suspicion > b.suspicion; });
+  return out;
+}
+
+}  // namespace heddle::svd
