@@ -151,7 +151,9 @@ TEST(Order, AnswersWithoutClocks) {
   for (std::size_t i = 0; i < trace.events.size(); ++i) {
     order.on(trace.events[i], i);
     if (trace.events[i].kind == EventKind::kWrite) write = order.point(0, i);
-    if (trace.events[i].kind == EventKind::kRead) EXPECT_FALSE(order.ordered(write, 1));
+    if (trace.events[i].kind == EventKind::kRead) {
+      EXPECT_FALSE(order.ordered(write, 1));
+    }
   }
   EXPECT_TRUE(order.ordered(write, 1));
   EXPECT_EQ(write.ordinal(), 1u);
