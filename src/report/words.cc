@@ -1,0 +1,187 @@
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+namespace heddle::report {
+
+std::string_view title(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kAtomicityViolation:
+      return "atomicity violation";
+    case FindingKind::kDataRace:
+      return "data race";
+    case FindingKind::kInconsistentLocking:
+      return "inconsistent locking";
+    case FindingKind::kNotSerializable:
+      return "not serializable";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kHang:
+      return "hang";
+    case FindingKind::kCrash:
+      return "crash";
+  }
+  return "finding";
+}
+
+std::string_view name(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kAtomicityViolation:
+      return "atomicity-violation";
+    case FindingKind::kDataRace:
+      return "data-race";
+    case FindingKind::kInconsistentLocking:
+      return "inconsistent-locking";
+    case FindingKind::kNotSerializable:
+      return "not-serializable";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kHang:
+      return "hang";
+    case FindingKind::kCrash:
+      return "crash";
+  }
+  return "other";
+}
+
+std::string_view name(FindingLabel label) {
+  switch (label) {
+    case FindingLabel::kUnlearned:
+      return "unlearned";
+    case FindingLabel::kObserved:
+      return "observed";
+    case FindingLabel::kPredicted:
+      return "predicted";
+    case FindingLabel::kConfirmed:
+      return "confirmed";
+    case FindingLabel::kNotReproduced:
+      return "not-reproduced";
+  }
+  return "other";
+}
+
+std::string_view name(EventKind kind) {
+  switch (kind) {
+    case EventKind::kRead:
+      return "read";
+    case EventKind::kWrite:
+      return "write";
+    case EventKind::kRmw:
+      return "read-modify-write";
+    case EventKind::kFence:
+      return "fence";
+    case EventKind::kAcquire:
+      return "acquire";
+    case EventKind::kRelease:
+      return "release";
+    case EventKind::kWait:
+      return "wait";
+    case EventKind::kSignal:
+      return "signal";
+    case EventKind::kBroadcast:
+      return "broadcast";
+    case EventKind::kSemPost:
+      return "semaphore-post";
+    case EventKind::kSemWait:
+      return "semaphore-wait";
+    case EventKind::kBarrierArrive:
+      return "barrier-arrive";
+    case EventKind::kBarrierLeave:
+      return "barrier-leave";
+    case EventKind::kOnceBegin:
+      return "once-begin";
+    case EventKind::kOnceEnd:
+      return "once-end";
+    case EventKind::kOncePass:
+      return "once-pass";
+    case EventKind::kOrderRelease:
+      return "order-release";
+    case EventKind::kOrderAcquire:
+      return "order-acquire";
+    case EventKind::kFork:
+      return "fork";
+    case EventKind::kJoin:
+      return "join";
+    case EventKind::kThreadBegin:
+      return "thread-begin";
+    case EventKind::kThreadEnd:
+      return "thread-end";
+    case EventKind::kAlloc:
+      return "alloc";
+    case EventKind::kFree:
+      return "free";
+    case EventKind::kEnter:
+      return "enter";
+    case EventKind::kLeave:
+      return "leave";
+    case EventKind::kUnitBegin:
+      return "unit-begin";
+    case EventKind::kUnitEnd:
+      return "unit-end";
+    case EventKind::kSegment:
+      return "segment";
+    case EventKind::kBranch:
+      return "branch";
+    case EventKind::kIoRead:
+      return "io-read";
+    case EventKind::kIoWrite:
+      return "io-write";
+    case EventKind::kMark:
+      return "mark";
+    case EventKind::kOutcome:
+      return "outcome";
+  }
+  return "other";
+}
+
+std::string_view name(MemoryOrder order) {
+  switch (order) {
+    case MemoryOrder::kPlain:
+      return "plain";
+    case MemoryOrder::kRelaxed:
+      return "relaxed";
+    case MemoryOrder::kConsume:
+      return "consume";
+    case MemoryOrder::kAcquire:
+      return "acquire";
+    case MemoryOrder::kRelease:
+      return "release";
+    case MemoryOrder::kAcqRel:
+      return "acq_rel";
+    case MemoryOrder::kSeqCst:
+      return "seq_cst";
+  }
+  return "plain";
+}
+
+std::string deed(const Step& step) {
+  if (!is_access(step.kind)) return step.note.empty() ? std::string(name(step.kind)) : step.note;
+  const char* verb = step.kind == EventKind::kRead    ? "reads"
+                     : step.kind == EventKind::kWrite ? "writes"
+                                                      : "updates";
+  if (step.variable.name.empty()) return verb;
+  return fmt::format("{} {}", verb, step.variable.name);
+}
+
+// The signedness of a value is unknown: small negative numbers are likelier than numbers just below
+// a power of two.
+std::string value(const Step& step, bool with_verb) {
+  if (!step.value) return {};
+  std::uint64_t bits = *step.value;
+  const unsigned width = step.size >= 1 && step.size < 8 ? step.size * 8 : 64;
+  if (width < 64) bits &= (std::uint64_t{1} << width) - 1;
+  auto number = static_cast<std::int64_t>(bits << (64 - width)) >> (64 - width);
+  constexpr std::int64_t kSmall = 100'000;
+  std::string text = number < 0 && number > -kSmall    ? fmt::format("{}", number)
+                     : bits < (std::uint64_t{1} << 32) ? fmt::format("{}", bits)
+                                                       : fmt::format("{:#x}", bits);
+  return with_verb && step.kind == EventKind::kWrite ? "writes " + text : "= " + text;
+}
+
+std::string place(const Place& where) {
+  const std::size_t slash = where.file.rfind('/');
+  const std::string file = slash == std::string::npos ? where.file : where.file.substr(slash + 1);
+  return where.line == 0 ? file : fmt::format("{}:{}", file, where.line);
+}
+
+}  // namespace heddle::report

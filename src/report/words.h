@@ -1,0 +1,27 @@
+// The words that all reports share: names of kinds and labels, for people and for machines.
+#pragma once
+
+#include "finding/finding.h"
+
+#include <string>
+#include <string_view>
+
+namespace heddle::report {
+
+std::string_view title(FindingKind kind);   // "atomicity violation"
+std::string_view name(FindingKind kind);    // "atomicity-violation"
+std::string_view name(FindingLabel label);  // "observed"
+std::string_view name(EventKind kind);      // "read"
+std::string_view name(MemoryOrder order);   // "seq_cst"; "plain" when not atomic
+
+// What a step does, where its line cannot be shown: "reads `stock`", "lets go of m".
+std::string deed(const Step& step);
+
+// "= 1" for what was read, "writes 0" (or, after a verb of its own, "= 0") for what was written;
+// empty when unknown.
+std::string value(const Step& step, bool with_verb = true);
+
+// "shop.cc:12", without folders; empty when the line is unknown.
+std::string place(const Place& place);
+
+}  // namespace heddle::report
