@@ -220,6 +220,7 @@ bool rec_finished() {
 
 void rec_finish(RunEnd end, uint64_t value, const char* text, const void* pc) {
   if (__atomic_exchange_n(&g_stream.finished, true, __ATOMIC_ACQ_REL)) return;
+  if (g_stream.pid == raw_getpid()) sched_finish(end, value, text);
   if (!g_stream.recording || g_stream.pid != raw_getpid()) return;
   const Inside guard;
   heddle_shared* shared = g_stream.region.shared;
@@ -267,10 +268,7 @@ uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const void* address) {
   const PointKind kind =
       __atomic_load_n(flag, __ATOMIC_RELAXED) != 0 ? PointKind::kAccess : PointKind::kAtomic;
   if (!has_cursor()) return base;
-  if (!sched_point_may_switch(kind, address)) {
-    sched_point(kind, address, flag);
-    return base;
-  }
+  if (sched_point_passes(kind, address, flag)) return base;
   if (!g_stream.recording) {
     sched_point(kind, address, flag);
     return base;  // scratch: base stays usable, and the words mean nothing

@@ -90,11 +90,6 @@ const heddle_unit* unit_at(size_t index);
 void rec_give();                 // the caller is about to pass the baton on
 void rec_take(ThreadId thread);  // the caller, `thread`, has just received it
 
-// The watchdog takes the baton from a holder that sleeps in the kernel: closes that thread's cursor
-// from outside and gives in its name. The sleeper may wake at any moment and write on to the end of
-// its block, so the next holder starts a new one.
-void rec_seize(heddle_tls* sleeper);
-
 // The same for a holder that sleeps in the kernel and cannot give (the watchdog's business). First
 // rec_fence_holder, which makes sure that the holder's next segment takes the slow path; then look
 // whether it still sleeps; only then rec_seize, after which the baton may go to another. Never

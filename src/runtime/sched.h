@@ -59,9 +59,8 @@
 // or segment. That costs determinism, so it says so once. It also ends a run after `timeout`
 // seconds.
 //
-// Locking. What only the holder touches needs no lock. The rest (states, queues, the baton) is
-// under one futex lock, held for some tens of instructions, never across a call into record.h or
-// the program.
+// Locking. Counters that only the holder touches need no lock. The rest (states, queues, the baton)
+// is under one futex lock, held for some tens of instructions, never across the program's code.
 #pragma once
 
 #include "abi/abi.h"
@@ -125,9 +124,9 @@ bool sched_holds();  // the calling thread holds the baton
 // the place in the program: a return address, or the address of a site's flag.
 void sched_point(PointKind kind, const volatile void* object, const void* pc);
 
-// Is the next sched_point going to ask anybody? For __heddle_point, which must close its record
-// before a switch: false guarantees that sched_point would only count.
-bool sched_point_may_switch(PointKind kind, const volatile void* object);
+// The same when nobody needs to be asked: counts the point and returns true. Returns false, and has
+// done nothing, when sched_point might switch: __heddle_point must close its record before that.
+bool sched_point_passes(PointKind kind, const volatile void* object, const void* pc);
 
 // Called by __heddle_refill every block or so: code without scheduling points spins too. Switches
 // only when the caller has passed no point for a long while. Not a step.
@@ -144,9 +143,10 @@ constexpr uint64_t kNoDeadline = UINT64_MAX;
 
 // Blocks the holder on `object` until somebody wakes it, or the virtual clock (nanoseconds of
 // CLOCK_MONOTONIC's virtual twin) reaches `deadline`. `what` says for the deadlock report what it
-// waits for ("mutex"). kCancelled and kSignal are returned only when `interruptible`.
+// waits for ("mutex"). kCancelled and kSignal are returned only when `interrupts` says so.
+enum Interrupts : unsigned { kInterruptNever = 0, kInterruptCancel = 1, kInterruptSignal = 2 };
 WakeReason sched_block(PointKind kind, const volatile void* object, const char* what,
-                       uint64_t deadline, bool interruptible, const void* pc);
+                       uint64_t deadline, unsigned interrupts, const void* pc);
 
 // Makes up to `count` of those blocked on `object` ready; which ones is the strategy's choice.
 // Returns how many. May be called by a thread without the baton, too.
@@ -176,21 +176,37 @@ void sched_unpin();
 
 // ---- signals ------------------------------------------------------------------------------------
 //
-// For the handler that record installs; both are async-signal-safe and act on the calling thread.
+// For the handler that record installs; all are async-signal-safe and act on the calling thread.
 //
-//   if (sched_in_scheduler()) {        // it is in the middle of sched_*: not a safe point
-//     …note the signal…  sched_nudge();  return;
+//   if (sched_in_scheduler()) {          // in the middle of sched_*, perhaps waiting there for its
+//     …note the signal…  sched_nudge();  // turn: not a safe point
+//     return;
+//   }
+//   if (sched_is_outside()) {            // in a system call, without the baton
+//     SchedHandler state = sched_handler_begin();   // waits for its turn
+//     …run the program's handler…
+//     sched_handler_end(state);          // outside again: the call may go on sleeping
+//     return;
 //   }
 //
 // A nudged thread that waits for its turn or for an object becomes ready, gets its turn, calls
-// deliver_pending_signals() holding the baton, and then goes on waiting (or returns kSignal when
-// the wait is interruptible and the program's handler was installed without SA_RESTART, which
-// deliver_pending_signals reports through sched_interrupt()).
+// deliver_pending_signals() holding the baton, and then goes on waiting. When the wait has
+// kInterruptSignal and deliver_pending_signals has called sched_interrupt() (the program's handler
+// was installed without SA_RESTART), sched_block returns kSignal.
 bool sched_in_scheduler();
+bool sched_is_outside();
 void sched_nudge();
 void sched_interrupt();
+struct SchedHandler {
+  bool was_outside;
+};
+SchedHandler sched_handler_begin();
+void sched_handler_end(SchedHandler state);
 
-// ---- what the end of a run wants to know ------------------------------------------------------
+// ---- the end of a run -----------------------------------------------------------------------
+
+// From rec_finish: completes the schedule file and leaves the outcome for whoever started the run.
+void sched_finish(RunEnd end, uint64_t value, const char* text);
 
 struct SchedCounts {
   uint64_t points;    // scheduling points passed

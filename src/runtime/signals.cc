@@ -239,6 +239,14 @@ void deliver_pending_signals() {
   }
 }
 
+bool signals_handled() {
+  for (int signal = 1; signal < kSignals; ++signal) {
+    const auto handler = g_actions[signal].sa_handler;
+    if (!is_fault(signal) && handler != SIG_DFL && handler != SIG_IGN) return true;
+  }
+  return false;
+}
+
 void leave_handlers() {
   if (t_synchronous == 0) return;
   t_synchronous = 0;

@@ -26,6 +26,9 @@ void note_assertion(const char* text);
 void signals_thread_begin();
 void signals_thread_end();
 
+// The program has a handler for a signal that could come from outside.
+bool signals_handled();
+
 // A jump out of a handler: longjmp and kin.
 void leave_handlers();
 

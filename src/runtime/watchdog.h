@@ -1,0 +1,13 @@
+// The watchdog: the net under the interceptors (sched.h has its place in the whole).
+//
+// A thread made by a bare clone(), with a stack and a thread block of its own, unknown to the C
+// library: it must not count as one of the program's threads, or the program would never end by
+// pthread_exit. It uses system calls only.
+#pragma once
+
+namespace heddle::rt {
+
+void watchdog_start();  // does nothing when it runs already
+void watchdog_after_fork_in_child();
+
+}  // namespace heddle::rt
