@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/file.h"
 #include "trace/memory.h"
 #include "trace/source.h"
 
@@ -76,6 +77,9 @@ class TextPrinter {
   class State;
   std::unique_ptr<State> state_;
 };
+
+// Reads a file of the notation, in memory bounded by its distinct names and declarations.
+std::unique_ptr<EventSource> text_source(InputFile file, const OpenOptions& options = {});
 
 // Whether a file that begins like this can be meant as the text notation: its first line that is
 // not blank or a comment starts an event or a declaration.
