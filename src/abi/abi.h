@@ -139,7 +139,9 @@ HEDDLE_EXPORT HEDDLE_PRESERVE uint64_t* __heddle_point(uint64_t* base, uint8_t* 
  * size) */
 enum heddle_record {
   HEDDLE_REC_EVENT =
-      0x81, /* an event of trace/event.h; words: address, value, return address (0 = none) */
+      0x81, /* an event of trace/event.h; words: address, value, return address (0 = none). Of an
+               access, `mode` is the memory order, and without a return address its site is that of
+               the last HEDDLE_SLOT_LIBCALL of the thread */
   HEDDLE_REC_SWITCH = 0x82, /* the records that follow are of thread `small` */
   HEDDLE_REC_CONTINUE =
       0x83, /* the segment that the current thread left paused goes on; words: the address of the
@@ -154,6 +156,8 @@ enum heddle_record {
   HEDDLE_REC_DECISION = 0x88, /* the scheduler chose: words: number of the point, chosen thread */
   HEDDLE_REC_STACK =
       0x89, /* a native call stack (deadlock, crash): words: thread, then return addresses */
+  HEDDLE_REC_MODULE = 0x8a, /* a loaded module: words: load bias, first address, last address,
+                               length of its path, the path padded to 8 */
 };
 
 #define HEDDLE_HEADER(rec, kind, words, mode, outcome, small)                       \

@@ -1,4 +1,5 @@
 // The command `heddle`: a table of verbs.
+#include "cli/record.h"
 #include "cli/verb.h"
 
 #include <cstdio>
@@ -8,7 +9,10 @@
 namespace heddle::cli {
 
 std::span<const Verb> verbs() {
-  static const std::vector<Verb> table = {};
+  static const std::vector<Verb> table = {
+      kRecordVerb,
+      kCollectVerb,
+  };
   return table;
 }
 

@@ -63,9 +63,10 @@ bool find_command(char* out, size_t size) {
   return false;
 }
 
-void default_output(char* out, size_t size) {
+void output_path(char* out, size_t size, bool forked) {
   if (rt_option(output)[0] != '\0') {
-    format_text(out, size, "%s", rt_option(output));
+    const size_t length = format_text(out, size, "%s", rt_option(output));
+    if (forked) format_text(out + length, size - length, ".%u", raw_getpid());
     return;
   }
   const char* name = strrchr(program_invocation_name, '/');
@@ -93,7 +94,7 @@ void default_output(char* out, size_t size) {
 }
 
 // Twice forked, so that the program never sees a child it did not make.
-int start_collector() {
+int start_collector(bool forked) {
   char command[PATH_MAX];
   if (!find_command(command, sizeof command)) {
     say("cannot find the heddle command next to the runtime library; the run is not recorded "
@@ -101,7 +102,7 @@ int start_collector() {
     return -1;
   }
   char output[PATH_MAX];
-  default_output(output, sizeof output);
+  output_path(output, sizeof output, forked);
   int pair[2];
   const long made =
       raw_syscall(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, as_long(pair));
@@ -166,11 +167,11 @@ bool send_hello(int socket_fd, int memory_fd) {
 
 }  // namespace
 
-CollectorLink connect_collector(int memory_fd) {
+CollectorLink connect_collector(int memory_fd, bool forked) {
   CollectorLink link;
   const char* path = rt_option(collector);
   link.started_here = path[0] == '\0';
-  link.socket_fd = link.started_here ? start_collector() : connect_to(path);
+  link.socket_fd = link.started_here ? start_collector(forked) : connect_to(path);
   if (link.socket_fd < 0) return link;
   if (!send_hello(link.socket_fd, memory_fd)) {
     say("the collector did not take this program's recording; the run is not recorded");

@@ -9,7 +9,8 @@ struct CollectorLink {
   bool started_here = false;
 };
 
-// Sends the memfd and waits for the collector's word that it takes it.
-CollectorLink connect_collector(int memory_fd);
+// Sends the memfd and waits for the collector's word that it takes it. A forked child's trace has
+// its process number at the end of its name.
+CollectorLink connect_collector(int memory_fd, bool forked);
 
 }  // namespace heddle::rt

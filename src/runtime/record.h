@@ -51,9 +51,8 @@ inline bool passive() {
 
 // ---- records: the holder of the baton only --------------------------------------------------
 
-// An event of trace/event.h. `small` is Event::size (accesses, I/O, outcome), the memory order
-// (atomics: order << 24 | size) or unused; `pc` is the return address into the caller of the
-// intercepted function: the collector makes the site of it.
+// An event of trace/event.h. `small` is Event::size (accesses, I/O) or unused; `pc` is the return
+// address into the caller of the intercepted function: the collector makes the site of it.
 void rec_event(EventKind kind, LockMode mode, OpOutcome outcome, uint32_t small, uint64_t address,
                uint64_t value, const void* pc);
 

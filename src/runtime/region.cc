@@ -132,7 +132,7 @@ bool region_open(Region* region, heddle_level level, uint32_t parent_pid) {
   shared->level = level;
   if (region->private_memory) return true;
 
-  const CollectorLink link = connect_collector(region->memory_fd);
+  const CollectorLink link = connect_collector(region->memory_fd, parent_pid != 0);
   if (link.socket_fd < 0) {
     region_drop(region);
     return false;

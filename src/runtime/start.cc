@@ -61,6 +61,7 @@ void start() {
   g_stream.level = parse_level();
   g_state = State::kControlled;
   stream_open(0);
+  write_modules();
   signals_start();
   on_exit(note_exit_status, nullptr);
   sched_init();
@@ -74,6 +75,8 @@ void rec_after_fork_in_child() {
   region_drop(&g_stream.region);
   g_stream.finished = false;
   stream_open(parent);
+  forget_modules();
+  write_modules();
   write_all_units();
 }
 

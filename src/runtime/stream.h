@@ -49,5 +49,7 @@ bool in_synchronous_handler();
 
 void write_unit(const heddle_unit* unit);  // units.cc
 void write_all_units();
+void write_modules();   // write_modules.cc: those that were loaded since the last time
+void forget_modules();  // a new trace begins
 
 }  // namespace heddle::rt

@@ -101,6 +101,7 @@ void __heddle_register(const heddle_unit* unit) {
     return;
   }
   g_units[g_count++] = unit;
+  write_modules();
   write_unit(unit);
 }
 

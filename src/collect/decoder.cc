@@ -1,0 +1,366 @@
+#include "collect/decoder.h"
+
+#include "trace/catalog_codec.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace heddle::collect {
+namespace {
+
+constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
+
+unsigned record_of(std::uint64_t header) {
+  return static_cast<unsigned>(header >> 56);
+}
+unsigned words_of(std::uint64_t header) {
+  return (header >> 40) & 0xff;
+}
+std::uint32_t small_of(std::uint64_t header) {
+  return static_cast<std::uint32_t>(header);
+}
+
+bool known_kind(unsigned kind) {
+  switch (static_cast<EventKind>(kind)) {
+    case EventKind::kRead:
+    case EventKind::kWrite:
+    case EventKind::kRmw:
+    case EventKind::kFence:
+    case EventKind::kAcquire:
+    case EventKind::kRelease:
+    case EventKind::kWait:
+    case EventKind::kSignal:
+    case EventKind::kBroadcast:
+    case EventKind::kSemPost:
+    case EventKind::kSemWait:
+    case EventKind::kBarrierArrive:
+    case EventKind::kBarrierLeave:
+    case EventKind::kOnceBegin:
+    case EventKind::kOnceEnd:
+    case EventKind::kOncePass:
+    case EventKind::kOrderRelease:
+    case EventKind::kOrderAcquire:
+    case EventKind::kFork:
+    case EventKind::kJoin:
+    case EventKind::kThreadBegin:
+    case EventKind::kThreadEnd:
+    case EventKind::kAlloc:
+    case EventKind::kFree:
+    case EventKind::kUnitBegin:
+    case EventKind::kUnitEnd:
+    case EventKind::kIoRead:
+    case EventKind::kIoWrite:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// An access to a range, split where Event::size ends.
+void add_range(Event event, std::uint64_t length, EventBuffer& out) {
+  while (length > 0) {
+    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kLargestRange));
+    event.size = part & kLargestRange;
+    out.add(event);
+    event.address += part;
+    length -= part;
+  }
+}
+
+}  // namespace
+
+Decoder::Decoder(Catalog& catalog, bool flow, ReadSide read_side)
+    : catalog_(catalog),
+      flow_(flow),
+      read_side_(std::move(read_side)),
+      units_(catalog),
+      native_sites_(catalog) {
+  go_to(0);
+}
+
+void Decoder::go_to(ThreadId thread) {
+  thread_ = thread;
+  if (thread >= threads_.size()) threads_.resize(thread + 1);
+  if (thread >= catalog_.threads.size()) catalog_.threads.resize(thread + 1);
+}
+
+Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out) {
+  std::size_t at = 0;
+  bool resumed = false;
+  while (at < words.size()) {
+    const std::uint64_t header = words[at];
+    if (header == 0) break;
+    if (record_of(header) == 0) {
+      Result<std::size_t> used = slot_record(words.subspan(at), tail, resumed, out);
+      resumed = false;
+      if (!used.ok()) return used.error();
+      at += *used;
+      continue;
+    }
+    if (record_of(header) == HEDDLE_REC_SKIP) break;
+    if (words_of(header) >= words.size() - at) return Error{"a record does not fit its block"};
+    resumed = record_of(header) == HEDDLE_REC_CONTINUE;
+    Result<std::size_t> used = runtime_record(words.subspan(at), tail, out);
+    if (!used.ok()) return used.error();
+    at += *used;
+  }
+  return Done{};
+}
+
+Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
+                                         bool resumed, EventBuffer& out) {
+  const std::uint64_t address = words[0] & ~std::uint64_t{1};
+  const bool paused = (words[0] & 1) != 0;
+  const Unit* unit = units_.find(address);
+  if (unit == nullptr || (address - unit->slots_begin) % sizeof(heddle_slot) != 0) {
+    return Error{fmt::format("a record names a slot at {:#x} that no unit has", address)};
+  }
+  const CompiledSlot& slot = unit->slots[(address - unit->slots_begin) / sizeof(heddle_slot)];
+  const std::size_t size = std::size_t{1} + slot.words + (paused ? 1 : 0);
+  if (size > words.size()) return Error{"a record does not fit its block"};
+  switch (slot.kind) {
+    case HEDDLE_SLOT_SEGMENT: {
+      if (!slot.simple || paused || resumed || tail == Tail::kCut) {
+        segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
+        break;
+      }
+      Event* event = out.room(slot.item_count + 1);
+      if (flow_) {
+        *event = Event{};
+        event->kind = EventKind::kSegment;
+        event->thread = thread_;
+        event->value = slot.id;
+        ++event;
+        out.added(1);
+      }
+      const CompiledItem* item = unit->items.data() + slot.first_item;
+      const CompiledItem* const end = item + slot.item_count;
+      for (; item != end; ++item, ++event) {
+        *event = item->event;
+        event->thread = thread_;
+        event->address += words[item->base];
+      }
+      out.added(slot.item_count);
+      break;
+    }
+    case HEDDLE_SLOT_FLOW_SEGMENT:
+      if (flow_) {
+        Event event;
+        event.kind = EventKind::kSegment;
+        event.thread = thread_;
+        event.value = slot.id;
+        out.add(event);
+      }
+      break;
+    case HEDDLE_SLOT_ENTER:
+      enter(slot, words, out);
+      break;
+    case HEDDLE_SLOT_LEAVE:
+      leave(slot.id, out);
+      break;
+    case HEDDLE_SLOT_RESYNC:
+      resync(slot, words[slot.words], out);
+      break;
+    case HEDDLE_SLOT_LIBCALL:
+      state().libcall = slot.id;
+      break;
+  }
+  return size;
+}
+
+void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
+                             std::span<const std::uint64_t> words, Tail tail, bool resumed,
+                             EventBuffer& out) {
+  const bool paused = (words[0] & 1) != 0;
+  const std::uint64_t header = words[0] & ~std::uint64_t{1};
+  const std::uint64_t flag = paused ? words[words.size() - 1] - unit.flags_begin : 0;
+  const bool flag_known = paused && words[words.size() - 1] != 0;
+  // A word may be missing where the target died or a handler interrupted the segment.
+  const bool may_miss = tail == Tail::kCut || paused;
+  const auto items = unit.items_of(slot);
+  const std::size_t first = resumed ? std::min<std::size_t>(state().paused_item, items.size()) : 0;
+  if (flow_ && !resumed) {
+    Event event;
+    event.kind = EventKind::kSegment;
+    event.thread = thread_;
+    event.value = slot.id;
+    out.add(event);
+  }
+  std::size_t i = first;
+  for (; i < items.size(); ++i) {
+    const CompiledItem& item = items[i];
+    if (flag_known && item.flag == flag && !(resumed && i == first)) break;
+    const std::uint64_t base = item.base == 0 ? header : words[item.base];
+    if (may_miss && base == 0) break;
+    if (may_miss && item.next > item.words && words[item.next - 1u] == 0) break;
+    Event event = item.event;
+    event.thread = thread_;
+    event.address = item.no_address ? 0 : event.address + base;
+    if (item.outcome && words[item.next - 1u] == 1) {
+      event.kind = EventKind::kRead;
+      event.order = item.failure_order;
+    }
+    if (!item.dynamic_size) {
+      out.add(event);
+      continue;
+    }
+    const std::uint64_t length = words[item.next - (item.outcome ? 2u : 1u)];
+    add_range(event, length == 0 ? 0 : length - 1, out);
+  }
+  state().paused_item = static_cast<std::uint32_t>(i);
+}
+
+Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words, Tail,
+                                            EventBuffer& out) {
+  const std::uint64_t header = words[0];
+  const std::size_t count = words_of(header);
+  const auto rest = words.subspan(1, count);
+  const auto needs = [count](std::size_t least) { return count >= least; };
+  bool fits = true;
+  switch (record_of(header)) {
+    case HEDDLE_REC_EVENT:
+      if ((fits = needs(3))) event(header, rest, out);
+      break;
+    case HEDDLE_REC_SWITCH:
+      if (small_of(header) >= kMaxThreads) return Error{"a switch to a thread that cannot be"};
+      go_to(small_of(header));
+      break;
+    case HEDDLE_REC_CONTINUE:
+      break;
+    case HEDDLE_REC_UNIT:
+      if ((fits = needs(3))) {
+        if (Status status = unit(rest); !status.ok()) return status.error();
+      }
+      break;
+    case HEDDLE_REC_UNLOAD:
+      if ((fits = needs(1))) units_.remove(rest[0]);
+      break;
+    case HEDDLE_REC_TEXT:
+      if ((fits = needs(2))) text(rest, out);
+      break;
+    case HEDDLE_REC_DECISION:
+      if ((fits = needs(2))) decisions_.push_back({rest[0], static_cast<ThreadId>(rest[1])});
+      break;
+    case HEDDLE_REC_STACK:
+      if ((fits = needs(1))) {
+        stacks_.push_back({static_cast<ThreadId>(rest[0]), {rest.begin() + 1, rest.end()}});
+      }
+      break;
+    case HEDDLE_REC_MODULE:
+      if ((fits = needs(4) && rest[3] <= (count - 4) * 8)) {
+        native_sites_.add_module(
+            std::string(reinterpret_cast<const char*>(rest.data() + 4), rest[3]), rest[0], rest[1],
+            rest[2]);
+      }
+      break;
+    default:
+      return Error{
+          fmt::format("a record of kind {:#x} that this version does not know", record_of(header))};
+  }
+  if (!fits) return Error{fmt::format("a record of kind {:#x} is too short", record_of(header))};
+  return count + 1;
+}
+
+void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out) {
+  const unsigned kind = (header >> 48) & 0xff;
+  if (!known_kind(kind)) return;
+  const unsigned mode = (header >> 36) & 0xf;
+  const unsigned outcome = (header >> 32) & 0xf;
+  Event event;
+  event.kind = static_cast<EventKind>(kind);
+  event.thread = thread_;
+  event.address = words[0];
+  event.value = words[1];
+  event.outcome = outcome > 2 ? OpOutcome::kFailed : static_cast<OpOutcome>(outcome);
+  event.site = words[2] != 0 ? native_sites_.site(words[2], event.kind) : SiteId{0};
+  if (event.kind == EventKind::kFence || is_access(event.kind)) {
+    event.order = mode > 6 ? MemoryOrder::kSeqCst : static_cast<MemoryOrder>(mode);
+    if (event.site == 0) event.site = state().libcall;
+  } else {
+    event.mode = mode != 0 ? LockMode::kShared : LockMode::kExclusive;
+  }
+  event.size = small_of(header) & kLargestRange;
+  if (event.kind == EventKind::kThreadEnd) pop_to(0, out);
+  out.add(event);
+}
+
+void Decoder::text(std::span<const std::uint64_t> words, EventBuffer& out) {
+  const std::size_t length = std::min<std::uint64_t>(words[1], (words.size() - 2) * 8);
+  const std::string_view text(reinterpret_cast<const char*>(words.data() + 2), length);
+  // rt::TextKind of runtime/record.h.
+  switch (words[0]) {
+    case 1:
+      catalog_.threads[thread_].name = catalog_.strings.intern(text);
+      break;
+    case 2: {
+      Event event;
+      event.kind = EventKind::kMark;
+      event.thread = thread_;
+      event.value = catalog_.strings.intern(text);
+      out.add(event);
+      break;
+    }
+    case 3:
+    case 4:
+      outcome_text_ = text;
+      break;
+    case 5:
+      notes_.emplace_back(text);
+      break;
+    default:
+      break;
+  }
+}
+
+Status Decoder::unit(std::span<const std::uint64_t> words) {
+  const std::vector<std::uint8_t> copy = read_side_(words[1], words[2]);
+  if (copy.size() != words[2]) return Error{"a unit's description is missing"};
+  saw_units_ = true;
+  return units_.add(words[0], copy);
+}
+
+void Decoder::enter(const CompiledSlot& slot, std::span<const std::uint64_t> words,
+                    EventBuffer& out) {
+  Event event;
+  event.kind = EventKind::kEnter;
+  event.thread = thread_;
+  event.value = slot.id;
+  if (slot.has_this) event.address = words[1];
+  out.add(event);
+  state().calls.push_back({slot.id, slot.has_frame ? words[slot.words] : 0});
+}
+
+void Decoder::leave(FunctionId function, EventBuffer& out) {
+  // What was left by an exception or a jump wrote nothing: it ends here at the latest.
+  auto& calls = state().calls;
+  for (std::size_t depth = calls.size(); depth > 0; --depth) {
+    if (calls[depth - 1].function != function) continue;
+    pop_to(depth - 1, out);
+    return;
+  }
+}
+
+void Decoder::resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out) {
+  auto& calls = state().calls;
+  for (std::size_t depth = calls.size(); depth > 0; --depth) {
+    if (calls[depth - 1].function != slot.id || calls[depth - 1].frame != frame) continue;
+    pop_to(depth, out);
+    return;
+  }
+}
+
+void Decoder::pop_to(std::size_t depth, EventBuffer& out) {
+  auto& calls = state().calls;
+  while (calls.size() > depth) {
+    Event event;
+    event.kind = EventKind::kLeave;
+    event.thread = thread_;
+    event.value = calls.back().function;
+    out.add(event);
+    calls.pop_back();
+  }
+}
+
+}  // namespace heddle::collect

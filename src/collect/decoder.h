@@ -1,0 +1,123 @@
+// Words of the ring into events.
+//
+// The words are in the one total order of the run (abi/abi.h), so decoding is one pass with little
+// state: whose records these are, and for every thread its activations, because functions left by
+// an exception or a jump write no Leave of their own and the decoder writes it for them.
+//
+// A target that was killed leaves a last block that ends anywhere. `Tail::kCut` makes the decoder
+// stop at the first zero header and deliver a segment only up to its first zero word; in blocks
+// that were handed over that test is not needed and not made, except in records that are marked as
+// paused.
+#pragma once
+
+#include "collect/native_sites.h"
+#include "collect/units.h"
+#include "trace/catalog.h"
+#include "trace/event.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::collect {
+
+enum class Tail { kWhole, kCut };
+
+// A grown-once buffer: the decoder asks for room once per record and then only stores.
+class EventBuffer {
+ public:
+  Event* room(std::size_t count) {
+    if (used_ + count > events_.size()) events_.resize(2 * (used_ + count));
+    return events_.data() + used_;
+  }
+  void added(std::size_t count) { used_ += count; }
+  void add(const Event& event) {
+    *room(1) = event;
+    ++used_;
+  }
+  void clear() { used_ = 0; }
+  std::span<const Event> events() const { return {events_.data(), used_}; }
+
+ private:
+  std::vector<Event> events_;
+  std::size_t used_ = 0;
+};
+
+struct Decision {
+  std::uint64_t point{};
+  ThreadId thread{};
+};
+
+struct NativeStack {
+  ThreadId thread{};
+  std::vector<std::uint64_t> frames;  // return addresses, innermost first
+};
+
+class Decoder {
+ public:
+  // Reads [offset, offset + length) of the side region; empty when that is not there.
+  using ReadSide =
+      std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t length)>;
+
+  Decoder(Catalog& catalog, bool flow, ReadSide read_side);
+
+  // Appends the events of a block to `out`. An error is about words that mean nothing; the events
+  // before them were appended.
+  Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out);
+
+  ThreadId thread() const { return thread_; }
+  bool saw_units() const { return saw_units_; }
+  NativeSites& native_sites() { return native_sites_; }
+
+  // What the runtime had to say besides events.
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  const std::vector<NativeStack>& stacks() const { return stacks_; }
+  const std::string& outcome_text() const { return outcome_text_; }
+
+ private:
+  struct Activation {
+    FunctionId function{};
+    std::uint64_t frame{};  // token of a function that catches jumps, else 0
+  };
+  struct ThreadState {
+    std::vector<Activation> calls;
+    SiteId libcall{};
+    std::uint32_t paused_item{};
+  };
+
+  // Decodes one record and returns the number of its words; 0: nothing follows.
+  Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
+                                  EventBuffer& out);
+  Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
+                                     EventBuffer& out);
+  void segment_slowly(const Unit& unit, const CompiledSlot& slot,
+                      std::span<const std::uint64_t> words, Tail tail, bool resumed,
+                      EventBuffer& out);
+  void event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
+  void text(std::span<const std::uint64_t> words, EventBuffer& out);
+  Status unit(std::span<const std::uint64_t> words);
+  void enter(const CompiledSlot& slot, std::span<const std::uint64_t> words, EventBuffer& out);
+  void leave(FunctionId function, EventBuffer& out);
+  void resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out);
+  void pop_to(std::size_t depth, EventBuffer& out);
+  ThreadState& state() { return threads_[thread_]; }
+  void go_to(ThreadId thread);
+
+  Catalog& catalog_;
+  bool flow_;
+  ReadSide read_side_;
+  UnitTable units_;
+  NativeSites native_sites_;
+  ThreadId thread_ = 0;
+  std::vector<ThreadState> threads_;
+  bool saw_units_ = false;
+  std::vector<std::string> notes_;
+  std::vector<Decision> decisions_;
+  std::vector<NativeStack> stacks_;
+  std::string outcome_text_;
+};
+
+}  // namespace heddle::collect

@@ -1,0 +1,220 @@
+#include "collect/native_sites.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fmt/format.h>
+
+namespace heddle::collect {
+namespace {
+
+bool is_system_file(std::string_view file) {
+  return file.starts_with("/usr/include/") || file.starts_with("/usr/lib/") ||
+         file.find("/include/c++/") != std::string_view::npos;
+}
+
+std::string demangle(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = status == 0 && text != nullptr ? text : name;
+  std::free(text);
+  return result;
+}
+
+std::string attribute_text(Dwarf_Die* die, unsigned attribute) {
+  Dwarf_Attribute storage;
+  Dwarf_Attribute* found = dwarf_attr_integrate(die, attribute, &storage);
+  const char* text = found == nullptr ? nullptr : dwarf_formstring(found);
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::uint32_t attribute_number(Dwarf_Die* die, unsigned attribute) {
+  Dwarf_Attribute storage;
+  Dwarf_Word value = 0;
+  Dwarf_Attribute* found = dwarf_attr(die, attribute, &storage);
+  if (found == nullptr || dwarf_formudata(found, &value) != 0) return 0;
+  return static_cast<std::uint32_t>(value);
+}
+
+// The name of file number `index` of the unit that `die` belongs to.
+std::string file_of(Dwarf_Die* unit, std::uint32_t index) {
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getsrcfiles(unit, &files, &count) != 0 || index >= count) return {};
+  const char* name = dwarf_filesrc(files, index, nullptr, nullptr);
+  return name == nullptr ? std::string() : std::string(name);
+}
+
+}  // namespace
+
+struct NativeSites::Place {
+  std::string function;      // as a person writes it
+  std::string linkage_name;  // as the linker knows it
+  std::string file;
+  std::uint32_t line{};
+  std::uint32_t column{};
+  std::string symbol;      // of the machine code, whatever was inlined into it
+  std::uint64_t offset{};  // of the call in it
+};
+
+// Stable across runs, and across rebuilds that did not touch the function.
+std::uint64_t NativeSites::key_of(const Place& place, EventKind kind) {
+  std::uint64_t key = 0xcbf29ce484222325ull;
+  for (const char c : place.symbol) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  for (const std::uint64_t part : {place.offset, static_cast<std::uint64_t>(kind)}) {
+    key = (key ^ part) * 0x9e3779b97f4a7c15ull;
+    key ^= key >> 32;
+  }
+  return key;
+}
+
+struct NativeSites::Modules {
+  Modules() {
+    callbacks.find_elf = dwfl_build_id_find_elf;
+    callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    callbacks.debuginfo_path = &debug_path;
+    dwfl = dwfl_begin(&callbacks);
+  }
+  ~Modules() {
+    if (dwfl != nullptr) dwfl_end(dwfl);
+  }
+  Modules(const Modules&) = delete;
+  Modules& operator=(const Modules&) = delete;
+
+  Dwfl_Callbacks callbacks{};
+  // Only what is on this machine: no search on the network for a system library's sources.
+  char path_text[16] = "/usr/lib/debug";
+  char* debug_path = path_text;
+  Dwfl* dwfl = nullptr;
+};
+
+NativeSites::NativeSites(Catalog& catalog)
+    : catalog_(catalog), modules_(std::make_unique<Modules>()) {}
+
+NativeSites::~NativeSites() = default;
+
+void NativeSites::add_module(const std::string& path, Address bias, Address first, Address last) {
+  Module module;
+  module.path = catalog_.strings.intern(path);
+  module.load_bias = bias;
+  if (modules_->dwfl == nullptr || path.empty() || first >= last) {
+    catalog_.modules.push_back(module);
+    return;
+  }
+  dwfl_report_begin_add(modules_->dwfl);
+  Dwfl_Module* reported =
+      dwfl_report_elf(modules_->dwfl, path.c_str(), path.c_str(), -1, bias, /*add_p_vaddr=*/true);
+  dwfl_report_end(modules_->dwfl, nullptr, nullptr);
+  if (reported != nullptr) {
+    const unsigned char* bits = nullptr;
+    GElf_Addr where = 0;
+    GElf_Addr elf_bias = 0;
+    dwfl_module_getelf(reported, &elf_bias);
+    const int size = dwfl_module_build_id(reported, &bits, &where);
+    std::string text;
+    for (int i = 0; i < size; ++i) text += fmt::format("{:02x}", bits[i]);
+    module.build_id = catalog_.strings.intern(text);
+  }
+  catalog_.modules.push_back(module);
+}
+
+NativeSites::Place NativeSites::find(Address return_address) {
+  Place place;
+  if (modules_->dwfl == nullptr) return place;
+  const Dwarf_Addr inside = return_address - 1;  // the call itself
+  Dwfl_Module* module = dwfl_addrmodule(modules_->dwfl, inside);
+  if (module == nullptr) return place;
+  GElf_Sym entry{};
+  const char* symbol =
+      dwfl_module_addrinfo(module, inside, &place.offset, &entry, nullptr, nullptr, nullptr);
+  if (symbol != nullptr) {
+    place.symbol = symbol;
+    place.linkage_name = symbol;
+    place.function = demangle(symbol);
+  }
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* unit = dwfl_module_addrdie(module, inside, &bias);
+  if (unit == nullptr) return place;
+  if (Dwfl_Line* line = dwfl_module_getsrc(module, inside); line != nullptr) {
+    int number = 0;
+    int column = 0;
+    const char* file = dwfl_lineinfo(line, nullptr, &number, &column, nullptr, nullptr);
+    if (file != nullptr) place.file = file;
+    place.line = static_cast<std::uint32_t>(std::max(number, 0));
+    place.column = static_cast<std::uint32_t>(std::max(column, 0));
+  }
+  // Innermost first. Each inlined function says where it was called: that is the place in the next
+  // one outwards.
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes(unit, inside - bias, &scopes);
+  Place innermost = place;
+  bool named = false;
+  for (int i = 0; i < count; ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
+    std::string linkage = attribute_text(&scopes[i], DW_AT_linkage_name);
+    const std::string name = attribute_text(&scopes[i], DW_AT_name);
+    if (linkage.empty()) linkage = name;
+    place.linkage_name = linkage;
+    place.function = linkage == name ? name : demangle(linkage.c_str());
+    if (!named) innermost = place;
+    named = true;
+    if (!is_system_file(place.file) || tag == DW_TAG_subprogram) break;
+    place.file = file_of(unit, attribute_number(&scopes[i], DW_AT_call_file));
+    place.line = attribute_number(&scopes[i], DW_AT_call_line);
+    place.column = attribute_number(&scopes[i], DW_AT_call_column);
+  }
+  std::free(scopes);
+  return is_system_file(place.file) ? innermost : place;
+}
+
+SiteId NativeSites::look_up(Address return_address, EventKind kind) {
+  const Place place = find(return_address);
+  SiteId result = 0;
+  if (!place.function.empty() || !place.file.empty()) {
+    Site site;
+    site.function = function_of(place);
+    site.file = catalog_.strings.intern(place.file);
+    site.line = place.line;
+    site.column = place.column;
+    site.kind = kind;
+    site.flags = Site::kSync;
+    site.key = key_of(place, kind);
+    result = static_cast<SiteId>(catalog_.sites.size());
+    catalog_.sites.push_back(site);
+  }
+  sites_.emplace(std::pair(return_address, kind), result);
+  return result;
+}
+
+// The function that instrumented code knows by that name, or a new one.
+FunctionId NativeSites::function_of(const Place& place) {
+  for (std::size_t id = 1; id < catalog_.functions.size(); ++id) {
+    if (catalog_.text(catalog_.functions[id].linkage_name) == place.linkage_name) {
+      return static_cast<FunctionId>(id);
+    }
+  }
+  Function function;
+  function.name = catalog_.strings.intern(place.function);
+  function.linkage_name = catalog_.strings.intern(place.linkage_name);
+  function.file = catalog_.strings.intern(place.file);
+  if (place.file.empty() || is_system_file(place.file)) function.flags = Function::kStandard;
+  catalog_.functions.push_back(function);
+  return static_cast<FunctionId>(catalog_.functions.size() - 1);
+}
+
+std::string NativeSites::describe(Address return_address) {
+  const Place place = find(return_address);
+  if (place.function.empty() && place.file.empty()) return fmt::format("{:#x}", return_address);
+  if (place.file.empty()) return place.function;
+  return fmt::format("{} {}:{}", place.function, place.file, place.line);
+}
+
+}  // namespace heddle::collect

@@ -1,0 +1,53 @@
+// Return addresses into sites.
+//
+// The runtime's own events (locks, threads, memory) carry the return address of the intercepted
+// call. This finds its source by libdw: the chain of inlined functions at that address, and of it
+// the first frame that is not in a system header, because the lock() that matters is the program's
+// line and not the line in <mutex>. Every address is looked up once.
+#pragma once
+
+#include "trace/catalog.h"
+#include "trace/event.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <absl/container/flat_hash_map.h>
+
+namespace heddle::collect {
+
+class NativeSites {
+ public:
+  explicit NativeSites(Catalog& catalog);
+  ~NativeSites();
+  NativeSites(const NativeSites&) = delete;
+  NativeSites& operator=(const NativeSites&) = delete;
+
+  // Code of `path` is at [first, last), moved by `bias` from where the file says.
+  void add_module(const std::string& path, Address bias, Address first, Address last);
+
+  // The site of the call that returns to `return_address`.
+  SiteId site(Address return_address, EventKind kind) {
+    const auto found = sites_.find({return_address, kind});
+    return found != sites_.end() ? found->second : look_up(return_address, kind);
+  }
+
+  // "function file:line" for a stack in a text; the address when nothing is known.
+  std::string describe(Address return_address);
+
+ private:
+  struct Place;
+  struct Modules;
+
+  SiteId look_up(Address return_address, EventKind kind);
+  Place find(Address return_address);
+  FunctionId function_of(const Place& place);
+  static std::uint64_t key_of(const Place& place, EventKind kind);
+
+  Catalog& catalog_;
+  std::unique_ptr<Modules> modules_;
+  absl::flat_hash_map<std::pair<Address, EventKind>, SiteId> sites_;
+};
+
+}  // namespace heddle::collect

@@ -1,0 +1,229 @@
+#include "collect/units.h"
+
+#include "trace/catalog_codec.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace heddle::collect {
+namespace {
+
+Error damaged(std::string_view name, std::string_view what) {
+  return Error{fmt::format("{}: what the program says about itself is damaged ({}); rebuild it",
+                           name.empty() ? "a unit" : name, what)};
+}
+
+// The parts of a unit's copy, cut out with their lengths checked.
+struct Parts {
+  heddle_unit unit{};
+  std::vector<heddle_slot> slots;
+  std::span<const std::uint8_t> catalog;
+  std::span<const std::uint8_t> layout;
+  std::vector<std::uint64_t> symbols;
+  std::string name;
+};
+
+class Cutter {
+ public:
+  explicit Cutter(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  std::span<const std::uint8_t> take(std::uint64_t count, std::uint64_t size) {
+    if (failed_ || count > bytes_.size() || count * size > bytes_.size() - at_) {
+      failed_ = true;
+      return {};
+    }
+    const auto part = bytes_.subspan(at_, count * size);
+    at_ = std::min(bytes_.size(), (at_ + part.size() + 7) / 8 * 8);
+    return part;
+  }
+  template <typename T>
+  std::vector<T> take_array(std::uint64_t count) {
+    const auto part = take(count, sizeof(T));
+    std::vector<T> result(part.size() / sizeof(T));
+    if (!part.empty()) std::memcpy(result.data(), part.data(), result.size() * sizeof(T));
+    return result;
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+  bool failed_ = false;
+};
+
+bool cut(std::span<const std::uint8_t> bytes, Parts& parts) {
+  heddle_unit_copy copy;
+  if (bytes.size() < sizeof copy) return false;
+  std::memcpy(&copy, bytes.data(), sizeof copy);
+  parts.unit = copy.unit;
+  Cutter cutter(bytes.subspan(sizeof copy));
+  parts.slots = cutter.take_array<heddle_slot>(copy.unit.slot_count);
+  parts.catalog = cutter.take(copy.unit.catalog_size, 1);
+  parts.layout = cutter.take(copy.unit.layout_size, 1);
+  parts.symbols = cutter.take_array<std::uint64_t>(copy.unit.symbol_count);
+  const auto name = cutter.take(copy.name_size, 1);
+  parts.name.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  return !cutter.failed();
+}
+
+// Where an item's address comes from, after following items to the words they came from.
+struct Root {
+  std::uint16_t base{};
+  std::int64_t offset{};
+};
+
+// Compiles the items of one segment. False when they do not fit the slot's words.
+bool compile_segment(const Segment& segment, const SegmentLayout& layout, const Catalog& catalog,
+                     const CatalogRemap& remap, const Parts& parts, std::uint64_t slot_address,
+                     CompiledSlot& slot, std::vector<CompiledItem>& items) {
+  if (segment.items.size() != layout.size()) return false;
+  std::vector<Root> roots;
+  unsigned word = 1;
+  slot.simple = true;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const LayoutItem& from = layout[i];
+    const SiteId site_id = segment.items[i].site;
+    if (site_id >= catalog.sites.size()) return false;
+    const Site& site = catalog.sites[site_id];
+    CompiledItem item;
+    item.flag = site_id;
+    item.words = static_cast<std::uint16_t>(word);
+    item.event.kind = site.kind;
+    item.event.order = site.order;
+    item.event.size = site.size & 0x7fffffffu;
+    item.event.site = remap.sites[site_id];
+    Root root;
+    switch (from.source) {
+      case LayoutItem::Source::kNone:
+        item.no_address = true;
+        break;
+      case LayoutItem::Source::kWord:
+        root.base = static_cast<std::uint16_t>(word);
+        break;
+      case LayoutItem::Source::kSymbol:
+        root.offset = static_cast<std::int64_t>(parts.symbols[from.reference] - slot_address +
+                                                static_cast<std::uint64_t>(from.offset));
+        break;
+      case LayoutItem::Source::kItem:
+        root = roots[from.reference];
+        root.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(root.offset) +
+                                                static_cast<std::uint64_t>(from.offset));
+        break;
+    }
+    roots.push_back(root);
+    item.base = root.base;
+    item.event.address = static_cast<Address>(root.offset);
+    item.dynamic_size = from.dynamic_size;
+    item.outcome = from.outcome;
+    if (from.failure_order > static_cast<std::uint8_t>(MemoryOrder::kSeqCst)) return false;
+    item.failure_order = static_cast<MemoryOrder>(from.failure_order);
+    word += from.words();
+    item.next = static_cast<std::uint16_t>(word);
+    if (item.no_address || item.dynamic_size || item.outcome) slot.simple = false;
+    items.push_back(item);
+  }
+  return word == slot.words + 1u;
+}
+
+}  // namespace
+
+Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy) {
+  Parts parts;
+  if (!cut(copy, parts)) return damaged(parts.name, "its copy is too short");
+  Catalog own;
+  if (Status status = decode_catalog(parts.catalog, own); !status.ok()) {
+    return damaged(parts.name, status.error().message);
+  }
+  for (std::size_t i = 0; i < own.symbols.size() && i < parts.symbols.size(); ++i) {
+    own.symbols[i].address = parts.symbols[i];
+  }
+  std::vector<SegmentLayout> layouts;
+  const auto is_segment = [](const heddle_slot& slot) { return slot.kind == HEDDLE_SLOT_SEGMENT; };
+  const LayoutLimits limits{.segments = static_cast<std::size_t>(
+                                std::count_if(parts.slots.begin(), parts.slots.end(), is_segment)),
+                            .symbols = parts.symbols.size()};
+  if (!decode_layout(parts.layout, limits, layouts)) return damaged(parts.name, "its layout");
+
+  const CatalogRemap remap = merger_.add(own);
+  auto unit = std::make_unique<Unit>();
+  unit->address = address;
+  unit->slots_begin = reinterpret_cast<std::uint64_t>(parts.unit.slots);
+  unit->slots_end = unit->slots_begin + parts.slots.size() * sizeof(heddle_slot);
+  unit->flags_begin = reinterpret_cast<std::uint64_t>(parts.unit.site_flags);
+  unit->site_count = parts.unit.site_count;
+  unit->name = parts.name;
+  unit->slots.reserve(parts.slots.size());
+  std::size_t segment_number = 0;
+  for (std::size_t i = 0; i < parts.slots.size(); ++i) {
+    const heddle_slot& raw = parts.slots[i];
+    CompiledSlot slot;
+    slot.kind = static_cast<heddle_slot_kind>(raw.kind);
+    slot.words = raw.words;
+    slot.first_item = static_cast<std::uint32_t>(unit->items.size());
+    switch (raw.kind) {
+      case HEDDLE_SLOT_SEGMENT:
+      case HEDDLE_SLOT_FLOW_SEGMENT: {
+        if (raw.index >= own.segments.size()) return damaged(parts.name, "a slot's segment");
+        slot.id = remap.segments[raw.index];
+        if (raw.kind == HEDDLE_SLOT_FLOW_SEGMENT) break;
+        if (!compile_segment(own.segments[raw.index], layouts[segment_number++], own, remap, parts,
+                             unit->slots_begin + i * sizeof(heddle_slot), slot, unit->items)) {
+          return damaged(parts.name, "a segment's items");
+        }
+        break;
+      }
+      case HEDDLE_SLOT_ENTER:
+      case HEDDLE_SLOT_LEAVE:
+      case HEDDLE_SLOT_RESYNC: {
+        if (raw.index >= own.functions.size()) return damaged(parts.name, "a slot's function");
+        const Function& function = own.functions[raw.index];
+        slot.id = remap.functions[raw.index];
+        slot.has_this = raw.kind == HEDDLE_SLOT_ENTER && (function.flags & Function::kMethod) != 0;
+        slot.has_frame =
+            raw.kind == HEDDLE_SLOT_RESYNC ||
+            (raw.kind == HEDDLE_SLOT_ENTER && (function.flags & Function::kCatchesJumps) != 0);
+        if (slot.words < (slot.has_this ? 1u : 0u) + (slot.has_frame ? 1u : 0u)) {
+          return damaged(parts.name, "an enter's words");
+        }
+        break;
+      }
+      case HEDDLE_SLOT_LIBCALL:
+        if (raw.index >= own.sites.size()) return damaged(parts.name, "a slot's site");
+        slot.id = remap.sites[raw.index];
+        break;
+      default:
+        return damaged(parts.name, "a slot's kind");
+    }
+    slot.item_count = static_cast<std::uint32_t>(unit->items.size()) - slot.first_item;
+    unit->slots.push_back(slot);
+  }
+
+  if (!unit->slots.empty()) {
+    const auto place = std::upper_bound(
+        units_.begin(), units_.end(), unit->slots_begin,
+        [](std::uint64_t begin, const auto& other) { return begin < other->slots_begin; });
+    units_.insert(place, std::move(unit));
+  }
+  recent_ = nullptr;
+  return Done{};
+}
+
+void UnitTable::remove(std::uint64_t address) {
+  std::erase_if(units_, [address](const auto& unit) { return unit->address == address; });
+  recent_ = nullptr;
+}
+
+const Unit* UnitTable::find_slowly(std::uint64_t slot) {
+  const auto after = std::upper_bound(
+      units_.begin(), units_.end(), slot,
+      [](std::uint64_t wanted, const auto& unit) { return wanted < unit->slots_begin; });
+  if (after == units_.begin()) return nullptr;
+  const Unit* unit = std::prev(after)->get();
+  if (slot >= unit->slots_end) return nullptr;
+  recent_ = unit;
+  return unit;
+}
+
+}  // namespace heddle::collect

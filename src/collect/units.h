@@ -1,0 +1,95 @@
+// The translation units of a running program, as the collector knows them: for every slot, what its
+// record means.
+//
+// A slot record is a header word (the slot's address) and the words that the segment could not know
+// before it ran. Units are compiled, when they register, into a form in which decoding needs no
+// decision per access: an item's address is always base[k] + offset, where base is the record. An
+// address that is static is base[0], the slot's own address, plus a distance; one that depends on
+// an earlier item of the segment is flattened to the word that item came from. Only segments with
+// dynamic sizes or compare-exchange outcomes take a slower way.
+//
+// Nothing that a target says is trusted: ids, counts and offsets are checked here, once, so that
+// the decoder need not.
+#pragma once
+
+#include "abi/abi.h"
+#include "abi/layout.h"
+#include "base/result.h"
+#include "trace/catalog.h"
+#include "trace/catalog_merge.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::collect {
+
+// One access of a segment: the event it becomes, but for its thread and its address.
+struct CompiledItem {
+  Event event;            // address = the offset; thread = 0
+  std::uint16_t base{};   // index into the record's words: 0 = the header
+  std::uint16_t words{};  // of the record that are written when the item is about to happen
+  std::uint16_t next{};   // index of the first word after the item's own
+  bool no_address{};      // a fence
+  bool dynamic_size{};    // the word after the address is the length plus one
+  bool outcome{};         // the item's last word says whether a compare-exchange succeeded
+  MemoryOrder failure_order{};
+  std::uint32_t flag{};  // the item's site in its own unit: index of its flag
+};
+
+struct CompiledSlot {
+  heddle_slot_kind kind{};
+  std::uint8_t words{};  // after the header
+  bool simple{};         // no dynamic sizes, no outcomes, no fences
+  bool has_this{};       // an enter whose first word is the object
+  bool has_frame{};      // an enter whose last word is its frame
+  std::uint32_t id{};    // segment, function or site, in the trace's catalog
+  std::uint32_t first_item{};
+  std::uint32_t item_count{};
+};
+
+struct Unit {
+  std::uint64_t address{};  // of the heddle_unit in the target
+  std::uint64_t slots_begin{};
+  std::uint64_t slots_end{};
+  std::uint64_t flags_begin{};
+  std::uint64_t site_count{};
+  std::vector<CompiledSlot> slots;
+  std::vector<CompiledItem> items;
+  std::string name;
+
+  std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {
+    return {items.data() + slot.first_item, slot.item_count};
+  }
+};
+
+class UnitTable {
+ public:
+  explicit UnitTable(Catalog& catalog) : catalog_(catalog), merger_(catalog) {}
+
+  // `copy` is a struct heddle_unit_copy with what follows it; `address` where the unit is.
+  Status add(std::uint64_t address, std::span<const std::uint8_t> copy);
+  void remove(std::uint64_t address);
+  bool empty() const { return units_.empty(); }
+
+  // The unit whose slots contain `slot`, nullptr when there is none.
+  const Unit* find(std::uint64_t slot) {
+    const Unit* unit = recent_;
+    if (unit != nullptr && slot - unit->slots_begin < unit->slots_end - unit->slots_begin) {
+      return unit;
+    }
+    return find_slowly(slot);
+  }
+
+ private:
+  const Unit* find_slowly(std::uint64_t slot);
+
+  Catalog& catalog_;
+  CatalogMerger merger_;
+  std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
+  const Unit* recent_ = nullptr;
+};
+
+}  // namespace heddle::collect
