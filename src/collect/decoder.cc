@@ -58,8 +58,9 @@ bool known_kind(unsigned kind) {
   }
 }
 
-// An access to a range, split where Event::size ends.
+// An access to a range, split where Event::size ends. Nothing is longer than the address space.
 void add_range(Event event, std::uint64_t length, EventBuffer& out) {
+  if (length >> 47 != 0) return;
   while (length > 0) {
     const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kLargestRange));
     event.size = part & kLargestRange;

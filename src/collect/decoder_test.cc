@@ -1,0 +1,388 @@
+#include "collect/decoder.h"
+
+#include "collect/shared_filter.h"
+#include "trace/catalog_codec.h"
+
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace heddle::collect {
+namespace {
+
+constexpr std::uint64_t kUnit = 0x5000;
+constexpr std::uint64_t kSlots = 0x6000;
+constexpr std::uint64_t kFlags = 0x7000;
+constexpr std::uint64_t kSymbol = 0x8000;
+
+// A unit made by hand, as the plugin would make it, in a side region of its own.
+class DecoderTest : public ::testing::Test {
+ protected:
+  SiteId site(EventKind kind, std::uint32_t size, MemoryOrder order = MemoryOrder::kPlain) {
+    Site site;
+    site.kind = kind;
+    site.size = size;
+    site.order = order;
+    site.line = static_cast<std::uint32_t>(own_.sites.size());
+    own_.sites.push_back(site);
+    return static_cast<SiteId>(own_.sites.size() - 1);
+  }
+
+  FunctionId function(const char* name, std::uint16_t flags = 0) {
+    Function function;
+    function.name = own_.strings.intern(name);
+    function.linkage_name = function.name;
+    function.flags = flags;
+    own_.functions.push_back(function);
+    return static_cast<FunctionId>(own_.functions.size() - 1);
+  }
+
+  // Adds a segment and returns the address of its slot.
+  std::uint64_t segment(std::vector<std::pair<SiteId, LayoutItem>> items) {
+    Segment segment;
+    SegmentLayout layout;
+    unsigned words = 0;
+    for (const auto& [site, item] : items) {
+      AccessItem access;
+      access.site = site;
+      segment.items.push_back(access);
+      layout.push_back(item);
+      words += item.words();
+    }
+    own_.segments.push_back(segment);
+    layout_.add(layout);
+    return slot(HEDDLE_SLOT_SEGMENT, static_cast<std::uint32_t>(own_.segments.size() - 1), words);
+  }
+
+  std::uint64_t slot(heddle_slot_kind kind, std::uint32_t index, unsigned words) {
+    heddle_slot slot{};
+    slot.index = index;
+    slot.kind = static_cast<std::uint8_t>(kind);
+    slot.words = static_cast<std::uint8_t>(words);
+    slots_.push_back(slot);
+    return kSlots + (slots_.size() - 1) * sizeof(heddle_slot);
+  }
+
+  std::vector<std::uint8_t> unit_copy() const {
+    const std::vector<std::uint8_t> catalog = encode_catalog(own_);
+    const std::string name = "unit.cc";
+    heddle_unit_copy copy{};
+    copy.unit.abi_version = HEDDLE_ABI_VERSION;
+    copy.unit.slots = reinterpret_cast<const heddle_slot*>(kSlots);
+    copy.unit.slot_count = slots_.size();
+    copy.unit.catalog_size = catalog.size();
+    copy.unit.layout_size = layout_.blob().size();
+    copy.unit.symbol_count = own_.symbols.size();
+    copy.unit.site_flags = reinterpret_cast<std::uint8_t*>(kFlags);
+    copy.unit.site_count = own_.sites.size();
+    copy.name_size = name.size();
+    std::vector<std::uint8_t> bytes;
+    const auto put = [&bytes](const void* data, std::size_t size) {
+      const auto* from = static_cast<const std::uint8_t*>(data);
+      bytes.insert(bytes.end(), from, from + size);
+      bytes.resize((bytes.size() + 7) / 8 * 8);
+    };
+    const std::vector<std::uint64_t> symbols(own_.symbols.size(), kSymbol);
+    put(&copy, sizeof copy);
+    put(slots_.data(), slots_.size() * sizeof(heddle_slot));
+    put(catalog.data(), catalog.size());
+    put(layout_.blob().data(), layout_.blob().size());
+    put(symbols.data(), symbols.size() * sizeof(std::uint64_t));
+    put(name.data(), name.size());
+    return bytes;
+  }
+
+  Decoder& decoder(bool flow = false) {
+    side_ = unit_copy();
+    decoder_ = std::make_unique<Decoder>(
+        catalog_, flow, [this](std::uint64_t offset, std::uint64_t length) {
+          return offset + length <= side_.size()
+                     ? std::vector<std::uint8_t>(side_.begin() + static_cast<long>(offset),
+                                                 side_.begin() + static_cast<long>(offset + length))
+                     : std::vector<std::uint8_t>();
+        });
+    return *decoder_;
+  }
+
+  // The record that announces the unit, then `words`.
+  std::vector<std::uint64_t> after_unit(std::vector<std::uint64_t> words) const {
+    std::vector<std::uint64_t> all = {HEDDLE_HEADER(HEDDLE_REC_UNIT, 0, 3, 0, 0, 0), kUnit, 0,
+                                      unit_copy().size()};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
+
+  std::vector<Event> decode(std::vector<std::uint64_t> words, Tail tail = Tail::kWhole,
+                            bool flow = false) {
+    EventBuffer out;
+    Status status = decoder(flow).decode(after_unit(std::move(words)), tail, out);
+    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+    return {out.events().begin(), out.events().end()};
+  }
+
+  static LayoutItem word() { return {}; }
+  static LayoutItem symbol(std::int64_t offset) {
+    LayoutItem item;
+    item.source = LayoutItem::Source::kSymbol;
+    item.offset = offset;
+    return item;
+  }
+  static LayoutItem from_item(std::uint32_t item, std::int64_t offset) {
+    LayoutItem result;
+    result.source = LayoutItem::Source::kItem;
+    result.reference = item;
+    result.offset = offset;
+    return result;
+  }
+
+  Catalog own_;
+  LayoutEncoder layout_;
+  std::vector<heddle_slot> slots_;
+  std::vector<std::uint8_t> side_;
+  Catalog catalog_;
+  std::unique_ptr<Decoder> decoder_;
+};
+
+std::uint64_t switch_to(ThreadId thread) {
+  return HEDDLE_HEADER(HEDDLE_REC_SWITCH, 0, 0, 0, 0, thread);
+}
+
+std::string brief(const std::vector<Event>& events) {
+  std::string text;
+  for (const Event& event : events) {
+    const char* name = event.kind == EventKind::kRead      ? "r"
+                       : event.kind == EventKind::kWrite   ? "w"
+                       : event.kind == EventKind::kRmw     ? "u"
+                       : event.kind == EventKind::kSegment ? "seg"
+                       : event.kind == EventKind::kEnter   ? "enter"
+                       : event.kind == EventKind::kLeave   ? "leave"
+                       : event.kind == EventKind::kFence   ? "fence"
+                                                           : "?";
+    char line[64];
+    std::snprintf(line, sizeof line, "%s%u:%s(%llx,%u)", text.empty() ? "" : " ", event.thread,
+                  name, static_cast<unsigned long long>(event.address), unsigned{event.size});
+    text += line;
+  }
+  return text;
+}
+
+TEST_F(DecoderTest, AddressesFromWordsSymbolsAndEarlierItems) {
+  own_.symbols.emplace_back();
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 8), word()},
+                                      {site(EventKind::kWrite, 4), symbol(12)},
+                                      {site(EventKind::kRead, 2), from_item(0, -2)},
+                                      {site(EventKind::kWrite, 1), from_item(1, 3)},
+                                      {site(EventKind::kWrite, 8), word()}});
+  EXPECT_EQ(brief(decode({slot, 0x1000, 0x2000})),
+            "0:r(1000,8) 0:w(800c,4) 0:r(ffe,2) 0:w(800f,1) 0:w(2000,8)");
+}
+
+TEST_F(DecoderTest, SegmentEventsOnlyAtTheFlowLevel) {
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 8), word()}});
+  EXPECT_EQ(brief(decode({slot, 0x10}, Tail::kWhole, true)), "0:seg(0,0) 0:r(10,8)");
+}
+
+TEST_F(DecoderTest, RangesAndOutcomes) {
+  LayoutItem range = word();
+  range.dynamic_size = true;
+  LayoutItem exchange = word();
+  exchange.outcome = true;
+  exchange.failure_order = static_cast<std::uint8_t>(MemoryOrder::kAcquire);
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 0), range},
+                                      {site(EventKind::kRmw, 4, MemoryOrder::kSeqCst), exchange}});
+  EXPECT_EQ(brief(decode({slot, 0x100, 33, 0x200, 2, slot, 0x100, 1, 0x200, 1})),
+            "0:r(100,32) 0:u(200,4) 0:r(200,4)");
+}
+
+TEST_F(DecoderTest, PausedSegmentGoesOnAfterTheOtherThread) {
+  const SiteId first = site(EventKind::kRead, 8);
+  const SiteId second = site(EventKind::kWrite, 8);
+  const SiteId third = site(EventKind::kWrite, 4);
+  const std::uint64_t slot = segment({{first, word()}, {second, from_item(0, 0)}, {third, word()}});
+  const std::uint64_t flag = kFlags + second;
+  const std::uint64_t resume = HEDDLE_HEADER(HEDDLE_REC_CONTINUE, 0, 1, 0, 0, 0);
+  EXPECT_EQ(brief(decode({slot | 1, 0x10, 0, flag, switch_to(1), slot, 0x30, 0x40, switch_to(0),
+                          resume, flag, slot, 0x10, 0x20})),
+            "0:r(10,8) 1:r(30,8) 1:w(30,8) 1:w(40,4) 0:w(10,8) 0:w(20,4)");
+}
+
+TEST_F(DecoderTest, PausedTwice) {
+  const SiteId first = site(EventKind::kRead, 8);
+  const SiteId second = site(EventKind::kWrite, 8);
+  const std::uint64_t slot = segment({{first, word()}, {second, word()}});
+  const std::uint64_t resume = HEDDLE_HEADER(HEDDLE_REC_CONTINUE, 0, 1, 0, 0, 0);
+  EXPECT_EQ(brief(decode({slot | 1, 0, 0, kFlags + first, switch_to(1), switch_to(0), resume,
+                          kFlags + first, slot | 1, 0x10, 0, kFlags + second, switch_to(1),
+                          switch_to(0), resume, kFlags + second, slot, 0x10, 0x20})),
+            "0:r(10,8) 0:w(20,8)");
+}
+
+TEST_F(DecoderTest, KilledInTheMiddleOfASegment) {
+  own_.symbols.emplace_back();
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 8), symbol(0)},
+                                      {site(EventKind::kRead, 8), word()},
+                                      {site(EventKind::kWrite, 8), word()},
+                                      {site(EventKind::kWrite, 8), symbol(8)}});
+  EXPECT_EQ(brief(decode({slot, 0x10, 0, 0, 0, 0}, Tail::kCut)), "0:r(8000,8) 0:r(10,8)");
+}
+
+TEST_F(DecoderTest, ExceptionsAndJumpsLeaveWhatTheyPassed) {
+  const FunctionId outer = function("outer", Function::kCatchesJumps);
+  const FunctionId middle = function("middle", Function::kMethod);
+  const FunctionId inner = function("inner");
+  const std::uint64_t enter_outer = slot(HEDDLE_SLOT_ENTER, outer, 1);
+  const std::uint64_t enter_middle = slot(HEDDLE_SLOT_ENTER, middle, 1);
+  const std::uint64_t enter_inner = slot(HEDDLE_SLOT_ENTER, inner, 0);
+  const std::uint64_t resync = slot(HEDDLE_SLOT_RESYNC, outer, 1);
+  const std::uint64_t leave_outer = slot(HEDDLE_SLOT_LEAVE, outer, 0);
+  const std::uint64_t leave_middle = slot(HEDDLE_SLOT_LEAVE, middle, 0);
+  const std::vector<Event> events =
+      decode({enter_outer, 0xf0, enter_middle, 0x77, enter_inner, resync, 0xf0, enter_middle, 0x78,
+              enter_inner, leave_middle, leave_outer});
+  EXPECT_EQ(brief(events),
+            "0:enter(0,0) 0:enter(77,0) 0:enter(0,0) 0:leave(0,0) 0:leave(0,0) 0:enter(78,0) "
+            "0:enter(0,0) 0:leave(0,0) 0:leave(0,0) 0:leave(0,0)");
+  EXPECT_EQ(events[3].value, inner);
+  EXPECT_EQ(events[4].value, middle);
+}
+
+TEST_F(DecoderTest, RangesOfLibraryCallsBelongToTheCallsSite) {
+  const SiteId call = site(EventKind::kRead, 0);
+  const std::uint64_t libcall = slot(HEDDLE_SLOT_LIBCALL, call, 0);
+  const auto read = static_cast<unsigned>(EventKind::kRead);
+  const std::vector<Event> events =
+      decode({libcall, HEDDLE_HEADER(HEDDLE_REC_EVENT, read, 3, 0, 0, 40), 0x900, 0, 0});
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].size, 40u);
+  EXPECT_EQ(catalog_.site(events[0].site).line, own_.site(call).line);
+}
+
+TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 8), word()}});
+  EventBuffer out;
+  const Status status = decoder().decode(
+      after_unit({slot, 0x10, HEDDLE_HEADER(HEDDLE_REC_UNLOAD, 0, 1, 0, 0, 0), kUnit, slot, 0x20}),
+      Tail::kWhole, out);
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(out.events().size(), 1u);
+}
+
+// Whatever stands in the ring, decoding ends without a crash.
+TEST_F(DecoderTest, DamagedWords) {
+  const SiteId first = site(EventKind::kRead, 8);
+  LayoutItem range = word();
+  range.dynamic_size = true;
+  own_.symbols.emplace_back();
+  const std::uint64_t one = segment({{first, word()}, {site(EventKind::kWrite, 0), range}});
+  const std::uint64_t enter =
+      slot(HEDDLE_SLOT_ENTER, function("f", Function::kMethod | Function::kCatchesJumps), 2);
+  const std::vector<std::uint64_t> good =
+      after_unit({one,
+                  0x10,
+                  0x20,
+                  9,
+                  enter,
+                  1,
+                  2,
+                  one | 1,
+                  0x10,
+                  0,
+                  0,
+                  kFlags + first,
+                  switch_to(3),
+                  HEDDLE_HEADER(HEDDLE_REC_CONTINUE, 0, 1, 0, 0, 0),
+                  kFlags,
+                  one,
+                  1,
+                  2,
+                  3,
+                  HEDDLE_HEADER(HEDDLE_REC_TEXT, 0, 3, 0, 0, 0),
+                  2,
+                  5,
+                  0x41,
+                  HEDDLE_HEADER(HEDDLE_REC_STACK, 0, 2, 0, 0, 0),
+                  0,
+                  0x1234});
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::uint64_t> words = good;
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+      words[random() % words.size()] ^= std::uint64_t{1} << random() % 64;
+    }
+    if (random() % 4 == 0) words.resize(1 + random() % words.size());
+    EventBuffer out;
+    (void)decoder(random() % 2 == 0)
+        .decode(words, random() % 2 == 0 ? Tail::kWhole : Tail::kCut, out);
+  }
+}
+
+TEST_F(DecoderTest, DamagedUnits) {
+  const SiteId first = site(EventKind::kRead, 8);
+  own_.symbols.emplace_back();
+  segment({{first, word()}, {first, symbol(4)}, {first, from_item(0, 4)}});
+  slot(HEDDLE_SLOT_ENTER, function("f"), 0);
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::uint8_t> good = unit_copy();
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::uint8_t> bytes = good;
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+      bytes[random() % bytes.size()] ^= static_cast<std::uint8_t>(1u << random() % 8);
+    }
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    Catalog catalog;
+    UnitTable units(catalog);
+    (void)units.add(kUnit, bytes);
+  }
+}
+
+TEST(SharedFilter, PassesWhatTwoThreadsTouchAndTheLastPrivateAccess) {
+  const auto access = [](ThreadId thread, EventKind kind, Address address, std::uint32_t size) {
+    Event event;
+    event.kind = kind;
+    event.thread = thread;
+    event.address = address;
+    event.size = size & 0x7fffffffu;
+    event.site = 7 + thread;
+    return event;
+  };
+  SharedFilter filter;
+  const std::vector<Event> events = {
+      access(0, EventKind::kWrite, 0x100, 8), access(0, EventKind::kRead, 0x102, 4),
+      access(0, EventKind::kRead, 0x108, 8),  access(1, EventKind::kRead, 0x200, 4),
+      access(1, EventKind::kWrite, 0x104, 2), access(0, EventKind::kRead, 0x100, 1),
+      access(1, EventKind::kRead, 0xfc, 8)};
+  const auto passed = filter.pass(events);
+  ASSERT_EQ(passed.size(), 4u);
+  EXPECT_EQ(passed[0], events[1]);
+  EXPECT_EQ(passed[1], events[4]);
+  EXPECT_EQ(passed[2], events[5]);
+  EXPECT_EQ(passed[3], events[6]);
+  EXPECT_EQ(filter.accesses(), 7u);
+}
+
+TEST(SharedFilter, ANewBlockHasNoPast) {
+  SharedFilter filter;
+  Event event;
+  event.kind = EventKind::kWrite;
+  event.address = 0x100;
+  event.size = 8;
+  Event alloc;
+  alloc.kind = EventKind::kAlloc;
+  alloc.thread = 1;
+  alloc.address = 0x100;
+  alloc.value = 16;
+  Event other = event;
+  other.thread = 1;
+  const std::vector<Event> events = {event, alloc, other};
+  const auto passed = filter.pass(events);
+  ASSERT_EQ(passed.size(), 1u);
+  EXPECT_EQ(passed[0], alloc);
+}
+
+}  // namespace
+}  // namespace heddle::collect
