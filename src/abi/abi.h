@@ -105,6 +105,17 @@ struct heddle_unit {
   const char* name; /* of the source file */
 };
 
+/* The section of an object file that holds the catalogs and layouts of its units, for tools that
+ * read object files: for each unit this header, the catalog and the layout, each padded to 8 bytes.
+ */
+#define HEDDLE_SECTION "heddle_catalog"
+#define HEDDLE_SECTION_MAGIC 0x746163656c646468ull /* "hddlecat" */
+struct heddle_section_header {
+  uint64_t magic;
+  uint64_t catalog_size;
+  uint64_t layout_size;
+};
+
 /* ---- what instrumented code touches --------------------------------------------------------- */
 
 struct heddle_tls {

@@ -1,0 +1,363 @@
+#include "instrument/emit.h"
+
+#include "abi/abi.h"
+
+#include <algorithm>
+
+#include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+namespace heddle::instrument {
+namespace {
+
+using llvm::dyn_cast;
+using llvm::IRBuilder;
+using llvm::isa;
+using llvm::Value;
+
+class Emitter {
+ public:
+  Emitter(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime)
+      : plan_(plan),
+        unit_(unit),
+        runtime_(runtime),
+        function_(*plan.function),
+        context_(function_.getContext()),
+        pointer_(llvm::PointerType::get(context_, 0)),
+        word_(llvm::Type::getInt64Ty(context_)),
+        byte_(llvm::Type::getInt8Ty(context_)),
+        unlikely_(llvm::MDBuilder(context_).createBranchWeights(1, 1 << 20)) {}
+
+  void run();
+
+ private:
+  bool has_records() const;
+  void emit_entry();
+  unsigned room_before(const llvm::BasicBlock* block) const;
+  void emit_block(const BlockPlan& plan);
+  void emit_segment(const Step& step, unsigned& room);
+  void emit_mark(const Step& step, unsigned& room);
+  void emit_flow_segment(const Step& step, unsigned& room);
+  void emit_after_call(llvm::Instruction& call);
+  void redirect(llvm::CallBase& call);
+
+  // Pieces of inline code, before `builder`'s position; a piece that branches leaves the builder at
+  // the same instruction.
+  Value* tls(IRBuilder<>& builder);
+  Value* position(IRBuilder<>& builder) { return builder.CreateLoad(pointer_, position_); }
+  void ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room);
+  void refill_if_full(IRBuilder<>& builder);
+  void put(IRBuilder<>& builder, unsigned word, Value* value);
+  void put_slot(IRBuilder<>& builder, std::uint32_t slot);
+  void advance(IRBuilder<>& builder, unsigned words);
+  void reload(IRBuilder<>& builder);
+  void point(IRBuilder<>& builder, const PlannedItem& item);
+  void call_point(IRBuilder<>& builder, const PlannedItem& item);
+  void put_item(IRBuilder<>& builder, const PlannedItem& item);
+
+  const FunctionPlan& plan_;
+  const Unit& unit_;
+  RuntimeInterface& runtime_;
+  llvm::Function& function_;
+  llvm::LLVMContext& context_;
+  llvm::PointerType* pointer_;
+  llvm::Type* word_;
+  llvm::Type* byte_;
+  llvm::MDNode* unlikely_;
+
+  llvm::Value* tls_{};            // once per function; a coroutine asks anew every time
+  llvm::AllocaInst* position_{};  // becomes a register
+  llvm::AllocaInst* frame_{};     // its address is the activation's token
+  llvm::DenseMap<const llvm::BasicBlock*, unsigned> room_after_;  // blocks that are done
+};
+
+bool Emitter::has_records() const {
+  return std::any_of(plan_.blocks.begin(), plan_.blocks.end(), [](const BlockPlan& block) {
+    return std::any_of(block.steps.begin(), block.steps.end(),
+                       [](const Step& step) { return step.kind != Step::Kind::kCall; });
+  });
+}
+
+Value* Emitter::tls(IRBuilder<>& builder) {
+  if (tls_ != nullptr) return tls_;
+  return builder.CreateThreadLocalAddress(runtime_.tls);
+}
+
+void Emitter::reload(IRBuilder<>& builder) {
+  builder.CreateStore(builder.CreateLoad(pointer_, tls(builder)), position_);
+}
+
+void Emitter::refill_if_full(IRBuilder<>& builder) {
+  Value* base = position(builder);
+  Value* limit_at = builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), 8);
+  // Volatile: the runtime moves the limit of a running thread to get its attention.
+  Value* limit = builder.CreateLoad(pointer_, limit_at, /*isVolatile=*/true);
+  Value* full = builder.CreateICmpUGT(base, limit);
+  llvm::Instruction* here = &*builder.GetInsertPoint();
+  llvm::Instruction* cold = llvm::SplitBlockAndInsertIfThen(full, here, false, unlikely_);
+  IRBuilder<> inside(cold);
+  inside.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+  llvm::CallInst* fresh = inside.CreateCall(runtime_.refill, base);
+  fresh->setCallingConv(llvm::CallingConv::PreserveMost);
+  inside.CreateStore(fresh, position_);
+  builder.SetInsertPoint(here);
+}
+
+void Emitter::ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room) {
+  if (room < words) {
+    refill_if_full(builder);
+    room = HEDDLE_SEGMENT_WORDS;
+  }
+  room -= words;
+}
+
+void Emitter::put(IRBuilder<>& builder, unsigned word, Value* value) {
+  Value* at = builder.CreateConstInBoundsGEP1_64(word_, position(builder), word);
+  // Volatile: nothing is gained by merging or moving these, and the optimiser need not try.
+  builder.CreateAlignedStore(value, at, llvm::Align(8), /*isVolatile=*/true);
+}
+
+void Emitter::put_slot(IRBuilder<>& builder, std::uint32_t slot) {
+  put(builder, 0, unit_.slot_address(slot));
+}
+
+void Emitter::advance(IRBuilder<>& builder, unsigned words) {
+  Value* next = builder.CreateConstInBoundsGEP1_64(word_, position(builder), words);
+  builder.CreateAlignedStore(next, tls(builder), llvm::Align(8), /*isVolatile=*/true);
+  builder.CreateStore(next, position_);
+}
+
+void Emitter::call_point(IRBuilder<>& builder, const PlannedItem& item) {
+  Value* address =
+      item.access.address != nullptr ? item.access.address : llvm::Constant::getNullValue(pointer_);
+  llvm::CallInst* call = builder.CreateCall(
+      runtime_.point, {position(builder), unit_.flag_address(item.site), address});
+  call->setCallingConv(llvm::CallingConv::PreserveMost);
+  builder.CreateStore(call, position_);
+}
+
+void Emitter::point(IRBuilder<>& builder, const PlannedItem& item) {
+  if (item.access.always_a_point) {
+    call_point(builder, item);
+    return;
+  }
+  Value* flag = builder.CreateLoad(byte_, unit_.flag_address(item.site));
+  Value* set = builder.CreateIsNotNull(flag);
+  llvm::Instruction* here = &*builder.GetInsertPoint();
+  llvm::Instruction* cold = llvm::SplitBlockAndInsertIfThen(set, here, false, unlikely_);
+  IRBuilder<> inside(cold);
+  inside.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
+  call_point(inside, item);
+  builder.SetInsertPoint(here);
+}
+
+void Emitter::put_item(IRBuilder<>& builder, const PlannedItem& item) {
+  unsigned word = item.word;
+  if (item.layout.source == LayoutItem::Source::kWord) {
+    Value* address = item.access.address;
+    if (item.access.length != nullptr) {
+      // An empty range may have any address, 0 too, which no word may be.
+      Value* empty = builder.CreateIsNull(item.access.length);
+      Value* one = builder.CreateIntToPtr(llvm::ConstantInt::get(word_, 1), pointer_);
+      address = builder.CreateSelect(empty, one, address);
+    }
+    put(builder, word++, address);
+  }
+  if (item.layout.dynamic_size) {
+    Value* length = builder.CreateZExtOrTrunc(item.access.length, word_);
+    put(builder, word, builder.CreateAdd(length, llvm::ConstantInt::get(word_, 1)));
+  }
+}
+
+void Emitter::emit_segment(const Step& step, unsigned& room) {
+  IRBuilder<> builder(step.items.front().access.instruction);
+  ensure_room(builder, 1 + step.words, room);
+  put_slot(builder, step.slot);
+  for (const PlannedItem& item : step.items) {
+    llvm::Instruction* access = item.access.instruction;
+    builder.SetInsertPoint(access);
+    point(builder, item);
+    put_item(builder, item);
+    if (!item.layout.outcome) continue;
+    builder.SetInsertPoint(access->getNextNode());
+    Value* done = builder.CreateZExt(builder.CreateExtractValue(access, 1), word_);
+    put(builder, item.word + item.layout.words() - 1,
+        builder.CreateAdd(done, llvm::ConstantInt::get(word_, 1)));
+  }
+  builder.SetInsertPoint(step.items.back().access.instruction->getNextNode());
+  // Words of the last access that are written after it come first.
+  if (step.items.back().layout.outcome) {
+    llvm::Instruction* at = step.items.back().access.instruction;
+    do {
+      at = at->getNextNode();
+    } while (!isa<llvm::StoreInst>(at));
+    builder.SetInsertPoint(at->getNextNode());
+  }
+  advance(builder, 1 + step.words);
+}
+
+void Emitter::emit_mark(const Step& step, unsigned& room) {
+  IRBuilder<> builder(step.at);
+  ensure_room(builder, 1 + step.words, room);
+  put_slot(builder, step.slot);
+  unsigned word = 1;
+  if (step.kind == Step::Kind::kEnter && plan_.method) {
+    unsigned number = 0;
+    while (function_.getArg(number)->hasStructRetAttr()) ++number;
+    put(builder, word++, function_.getArg(number));
+  }
+  if (step.kind == Step::Kind::kResync || (step.kind == Step::Kind::kEnter && plan_.frame)) {
+    put(builder, word, frame_);
+  }
+  advance(builder, 1 + step.words);
+}
+
+// Nothing but a test of the level when the flow level is off.
+void Emitter::emit_flow_segment(const Step& step, unsigned& room) {
+  IRBuilder<> builder(step.at);
+  Value* level = builder.CreateLoad(byte_, runtime_.flow);
+  llvm::Instruction* cold =
+      llvm::SplitBlockAndInsertIfThen(builder.CreateIsNotNull(level), step.at, false, unlikely_);
+  IRBuilder<> inside(cold);
+  inside.SetCurrentDebugLocation(step.at->getDebugLoc());
+  if (room == 0) {
+    refill_if_full(inside);
+  } else {
+    --room;
+  }
+  put_slot(inside, step.slot);
+  advance(inside, 1);
+}
+
+void Emitter::redirect(llvm::CallBase& call) {
+  llvm::Function* callee = call.getCalledFunction();
+  llvm::FunctionCallee wrapper = function_.getParent()->getOrInsertFunction(
+      ("__heddle_" + callee->getName()).str(), callee->getFunctionType(), callee->getAttributes());
+  if (auto* made = dyn_cast<llvm::Function>(wrapper.getCallee())) {
+    // It records: whatever the library's function promises about memory does not hold.
+    made->setMemoryEffects(llvm::MemoryEffects::unknown());
+    made->removeFnAttr(llvm::Attribute::Builtin);
+  }
+  call.setCalledFunction(wrapper);
+  call.setMemoryEffects(llvm::MemoryEffects::unknown());
+}
+
+void Emitter::emit_after_call(llvm::Instruction& call) {
+  if (auto* invoke = dyn_cast<llvm::InvokeInst>(&call)) {
+    // The position in memory is right at every block's start, so a destination that others share
+    // may read it, too.
+    for (llvm::BasicBlock* next : {invoke->getNormalDest(), invoke->getUnwindDest()}) {
+      IRBuilder<> builder(&*next->getFirstInsertionPt());
+      reload(builder);
+    }
+    return;
+  }
+  if (call.isTerminator()) return;
+  if (llvm::cast<llvm::CallBase>(call).doesNotReturn() &&
+      isa<llvm::UnreachableInst>(call.getNextNode())) {
+    return;
+  }
+  IRBuilder<> builder(call.getNextNode());
+  reload(builder);
+}
+
+unsigned Emitter::room_before(const llvm::BasicBlock* block) const {
+  unsigned room = HEDDLE_SEGMENT_WORDS;
+  for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+    const auto known = room_after_.find(before);
+    if (known == room_after_.end()) return 0;
+    room = std::min(room, known->second);
+  }
+  return block->isEntryBlock() || block->isLandingPad() ? 0 : room;
+}
+
+void Emitter::emit_block(const BlockPlan& plan) {
+  unsigned room = room_before(plan.block);
+  llvm::Instruction* terminator = plan.block->getTerminator();
+  for (const Step& step : plan.steps) {
+    switch (step.kind) {
+      case Step::Kind::kSegment:
+        emit_segment(step, room);
+        break;
+      case Step::Kind::kFlowSegment:
+        emit_flow_segment(step, room);
+        break;
+      case Step::Kind::kEnter:
+      case Step::Kind::kLeave:
+      case Step::Kind::kResync:
+        emit_mark(step, room);
+        break;
+      case Step::Kind::kLibcall:
+        emit_mark(step, room);
+        redirect(llvm::cast<llvm::CallBase>(*step.at));
+        break;
+      case Step::Kind::kCall:
+        emit_after_call(*step.at);
+        room = 0;
+        break;
+    }
+  }
+  // Splitting gave the terminator to a block of its own; edges leave from there.
+  room_after_[terminator->getParent()] = room;
+}
+
+void Emitter::emit_entry() {
+  IRBuilder<> builder(&*function_.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+  builder.SetCurrentDebugLocation(llvm::DebugLoc());
+  position_ = builder.CreateAlloca(pointer_);
+  if (plan_.frame) frame_ = builder.CreateAlloca(byte_);
+  if (!function_.isPresplitCoroutine()) tls_ = builder.CreateThreadLocalAddress(runtime_.tls);
+  reload(builder);
+}
+
+void Emitter::run() {
+  if (!has_records()) return;
+  // Orders first: splitting changes the block list, not what the plan refers to.
+  llvm::DenseMap<const llvm::BasicBlock*, const BlockPlan*> plans;
+  for (const BlockPlan& block : plan_.blocks) plans[block.block] = &block;
+  std::vector<const BlockPlan*> order;
+  for (llvm::BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&function_)) {
+    order.push_back(plans[block]);
+  }
+  emit_entry();
+  for (const BlockPlan* block : order) emit_block(*block);
+  llvm::DominatorTree tree(function_);
+  llvm::PromoteMemToReg(position_, tree);
+}
+
+}  // namespace
+
+RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
+  llvm::LLVMContext& context = m.getContext();
+  llvm::Type* byte = llvm::Type::getInt8Ty(context);
+  llvm::PointerType* pointer = llvm::PointerType::get(context, 0);
+  tls = new llvm::GlobalVariable(m, llvm::ArrayType::get(pointer, 2), false,
+                                 llvm::GlobalValue::ExternalLinkage, nullptr, "__heddle_tls",
+                                 nullptr, llvm::GlobalValue::InitialExecTLSModel);
+  tls->setAlignment(llvm::Align(8));
+  flow = new llvm::GlobalVariable(m, byte, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                  "__heddle_flow");
+  refill = m.getOrInsertFunction("__heddle_refill", pointer, pointer);
+  point = m.getOrInsertFunction("__heddle_point", pointer, pointer, pointer, pointer);
+  for (llvm::FunctionCallee callee : {refill, point}) {
+    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+    function->setCallingConv(llvm::CallingConv::PreserveMost);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    function->addFnAttr(llvm::Attribute::Cold);
+    // Not through a stub of the procedure linkage table, which may clobber argument registers
+    // while it binds lazily.
+    function->addFnAttr(llvm::Attribute::NonLazyBind);
+  }
+}
+
+void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime) {
+  Emitter(plan, unit, runtime).run();
+}
+
+}  // namespace heddle::instrument

@@ -1,0 +1,61 @@
+// The plan of one function: what is recorded where. Made before anything is changed, so that
+// analysis sees the program only; emit.h turns it into code.
+//
+// A basic block is cut into segments at calls, because a callee records too. A segment's record is
+// one header and the addresses of its accesses; a segment without accesses matters to the flow
+// level only, and only when something depends on it: a phi, a branch, a call, a result.
+#pragma once
+
+#include "instrument/access.h"
+#include "instrument/facts.h"
+#include "instrument/flow.h"
+#include "instrument/function_facts.h"
+#include "instrument/unit.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace heddle::instrument {
+
+struct PlannedItem {
+  Access access;
+  SiteId site{};
+  LayoutItem layout;
+  unsigned word{};  // number of its first word in the record; the header is word 0
+};
+
+// One thing to emit, in the order of the block.
+struct Step {
+  enum class Kind : std::uint8_t {
+    kSegment,      // `items`, `slot`, `words`
+    kFlowSegment,  // `slot`; before `at`
+    kEnter,        // `slot`, `words`
+    kLeave,        // `slot`; before `at`
+    kResync,       // `slot`; before `at`
+    kLibcall,      // `slot`; before `at`
+    kCall,         // `at`: the cursor has moved when it returns
+  };
+  Kind kind{};
+  llvm::Instruction* at{};
+  std::uint32_t slot{};
+  unsigned words{};  // after the header
+  std::vector<PlannedItem> items;
+};
+
+struct BlockPlan {
+  llvm::BasicBlock* block{};
+  std::vector<Step> steps;
+};
+
+struct FunctionPlan {
+  llvm::Function* function{};
+  bool method{};                  // Enter records `this`
+  bool frame{};                   // Enter and Resync record a token of the activation
+  std::vector<BlockPlan> blocks;  // in the function's order
+};
+
+// Adds the function, its sites and its segments to the unit.
+FunctionPlan plan_function(llvm::Function& function, Unit& unit, const Facts& facts,
+                           const DebugTypes& types, const llvm::TargetLibraryInfo& library);
+
+}  // namespace heddle::instrument

@@ -1,0 +1,124 @@
+// The clang plugin: instruments a translation unit at the start of the optimiser's pipeline.
+//
+// Where in the pipeline decides what can be found. Later, the optimiser has merged and deleted the
+// very accesses in which the bugs live (early common-subexpression elimination already merges two
+// reads of a flag), and the names are gone. So everything happens in one pass at PipelineStart,
+// which every -O level and the pre-link half of both kinds of LTO run:
+//
+//   1. facts      describe every access while the front end's shape is there         facts.h
+//   2. clean up   locals whose address stays here become registers; dead and empty blocks go.
+//                 Nothing that could merge, move or invent an access of shared memory
+//   3. plan       sites, segments, flow facts                                         plan.h
+//   4. emit       the inline code, then the tables                                    emit.h,
+//   unit.h
+//
+// Because nothing before depends on the -O level, all levels record the same accesses.
+#include "instrument/debug_types.h"
+#include "instrument/emit.h"
+#include "instrument/facts.h"
+#include "instrument/plan.h"
+#include "instrument/unit.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/PassPlugin.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/BuildLibCalls.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+namespace heddle::instrument {
+namespace {
+
+// A resolver runs while the dynamic linker is at work, before thread-local storage can be used.
+llvm::SmallPtrSet<const llvm::Function*, 4> resolvers(const llvm::Module& module) {
+  llvm::SmallPtrSet<const llvm::Function*, 4> out;
+  for (const llvm::GlobalIFunc& indirect : module.ifuncs()) {
+    out.insert(indirect.getResolverFunction());
+  }
+  return out;
+}
+
+bool leave_alone(const llvm::Function& function) {
+  return function.isDeclaration() || function.hasFnAttribute(llvm::Attribute::Naked) ||
+         function.hasFnAttribute(llvm::Attribute::DisableSanitizerInstrumentation) ||
+         function.getName().starts_with("__heddle");
+}
+
+void clean_up(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  llvm::removeUnreachableBlocks(function);
+  // A local that changes between setjmp and longjmp keeps its slot: without optimisation programs
+  // count on it.
+  if (!function.callsFunctionThatReturnsTwice()) {
+    analyses.invalidate(function, llvm::PreservedAnalyses::none());
+    llvm::SROAPass(llvm::SROAOptions::PreserveCFG).run(function, analyses);
+  }
+  for (llvm::BasicBlock& block : llvm::make_early_inc_range(function)) {
+    if (block.isEntryBlock()) continue;
+    if (auto* jump = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+        jump != nullptr && jump->isUnconditional() && !block.hasAddressTaken() &&
+        block.getFirstNonPHIOrDbg() == jump) {
+      if (llvm::TryToSimplifyUncondBranchFromEmptyBlock(&block)) continue;
+    }
+    llvm::MergeBlockIntoPredecessor(&block);
+  }
+  analyses.invalidate(function, llvm::PreservedAnalyses::none());
+}
+
+class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
+ public:
+  static bool isRequired() { return true; }
+
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& manager) {
+    if (module.getNamedMetadata("heddle.done") != nullptr) return llvm::PreservedAnalyses::all();
+    module.getOrInsertNamedMetadata("heddle.done");
+    auto& analyses =
+        manager.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+
+    std::vector<llvm::Function*> functions;
+    const auto excluded = resolvers(module);
+    for (llvm::Function& function : module) {
+      if (!leave_alone(function) && !excluded.contains(&function)) functions.push_back(&function);
+    }
+    if (functions.empty()) return llvm::PreservedAnalyses::all();
+
+    const DebugTypes types(module);
+    Facts facts(module, types);
+    for (llvm::Function* function : functions) facts.attach(*function);
+
+    // What is known about the C library's functions: which of them do not keep a pointer.
+    for (llvm::Function& function : module) {
+      if (function.isDeclaration() && !function.isIntrinsic()) {
+        llvm::inferNonMandatoryLibFuncAttrs(
+            function, analyses.getResult<llvm::TargetLibraryAnalysis>(*functions.front()));
+      }
+    }
+
+    Unit unit(module);
+    RuntimeInterface runtime(module);
+    for (llvm::Function* function : functions) {
+      clean_up(*function, analyses);
+      const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(*function);
+      const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
+      emit_function(plan, unit, runtime);
+    }
+    unit.finish();
+    return llvm::PreservedAnalyses::none();
+  }
+};
+
+}  // namespace
+}  // namespace heddle::instrument
+
+extern "C" LLVM_ATTRIBUTE_WEAK llvm::PassPluginLibraryInfo llvmGetPassPluginInfo() {
+  return {LLVM_PLUGIN_API_VERSION, "heddle", "1", [](llvm::PassBuilder& builder) {
+            builder.registerPipelineStartEPCallback(
+                [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+                  passes.addPass(heddle::instrument::InstrumentPass());
+                });
+          }};
+}

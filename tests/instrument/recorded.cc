@@ -1,0 +1,334 @@
+#include "recorded.h"
+
+#include "abi/abi.h"
+#include "abi/layout.h"
+#include "trace/catalog_codec.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace heddle::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "heddle-instrument-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Dump {
+ public:
+  explicit Dump(std::string bytes) : bytes_(std::move(bytes)) {}
+  bool ok() const { return ok_; }
+  std::uint64_t word() {
+    std::uint64_t value = 0;
+    const std::string piece = take(8);
+    if (piece.size() == 8) std::memcpy(&value, piece.data(), 8);
+    return value;
+  }
+  std::string take(std::uint64_t size) {
+    if (size > bytes_.size() - at_) {
+      ok_ = false;
+      return {};
+    }
+    at_ += size;
+    return bytes_.substr(at_ - size, size);
+  }
+  std::string bytes() { return take(word()); }
+
+ private:
+  std::string bytes_;
+  std::size_t at_{};
+  bool ok_ = true;
+};
+
+template <typename T>
+std::vector<T> as_array(const std::string& bytes) {
+  std::vector<T> out(bytes.size() / sizeof(T));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+  return out;
+}
+
+std::span<const std::uint8_t> as_bytes(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+struct DumpedUnit {
+  std::uint64_t slots_at{};
+  std::uint64_t flags_at{};
+  std::vector<heddle_slot> slots;
+  std::vector<SegmentLayout> layouts;  // by segment number
+  std::vector<std::uint64_t> symbols;
+};
+
+// The steps of one block.
+class BlockReader {
+ public:
+  BlockReader(const std::vector<DumpedUnit>& units, Recorded& out) : units_(units), out_(out) {}
+
+  std::string read(const std::vector<std::uint64_t>& words) {
+    for (std::size_t at = 0; at < words.size();) {
+      const std::uint64_t header = words[at++];
+      if (header == 0) return {};
+      const DumpedUnit* unit = nullptr;
+      for (const DumpedUnit& candidate : units_) {
+        if (header >= candidate.slots_at &&
+            header < candidate.slots_at + candidate.slots.size() * 8) {
+          unit = &candidate;
+        }
+      }
+      if (unit == nullptr) return fmt::format("word {:#x} is not the address of a slot", header);
+      const heddle_slot& slot = unit->slots[(header - unit->slots_at) / 8];
+      std::vector<std::uint64_t> rest(
+          words.begin() + static_cast<std::ptrdiff_t>(at),
+          words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), at + slot.words)));
+      rest.resize(slot.words);
+      at += slot.words;
+      add(slot, static_cast<std::size_t>(unit - units_.data()), rest);
+    }
+    return {};
+  }
+
+ private:
+  void add(const heddle_slot& slot, std::size_t unit, const std::vector<std::uint64_t>& words) {
+    RecordedStep step;
+    step.unit = unit;
+    const Catalog& catalog = out_.catalogs[unit];
+    switch (slot.kind) {
+      case HEDDLE_SLOT_ENTER: {
+        step.kind = RecordedStep::Kind::kEnter;
+        step.function = slot.index;
+        std::size_t next = 0;
+        const Function& function = catalog.function(slot.index);
+        if ((function.flags & Function::kMethod) != 0) step.address = words[next++];
+        if ((function.flags & Function::kCatchesJumps) != 0) step.frame = words[next];
+        break;
+      }
+      case HEDDLE_SLOT_LEAVE:
+        step.kind = RecordedStep::Kind::kLeave;
+        step.function = slot.index;
+        break;
+      case HEDDLE_SLOT_RESYNC:
+        step.kind = RecordedStep::Kind::kResync;
+        step.function = slot.index;
+        step.frame = words[0];
+        break;
+      case HEDDLE_SLOT_LIBCALL:
+        step.kind = RecordedStep::Kind::kLibcall;
+        step.site = slot.index;
+        break;
+      default:
+        step.kind = RecordedStep::Kind::kSegment;
+        step.segment = slot.index;
+    }
+    out_.steps.push_back(step);
+    if (slot.kind == HEDDLE_SLOT_SEGMENT) add_items(slot.index, unit, words);
+  }
+
+  void add_items(SegmentId segment, std::size_t unit, const std::vector<std::uint64_t>& words) {
+    const Catalog& catalog = out_.catalogs[unit];
+    const SegmentLayout& layout = units_[unit].layouts[segment];
+    const std::vector<AccessItem>& items = catalog.segment(segment).items;
+    std::vector<Address> addresses;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      const LayoutItem& item = layout[i];
+      const Site& site = catalog.site(items[i].site);
+      RecordedStep step{.kind = RecordedStep::Kind::kAccess,
+                        .unit = unit,
+                        .site = items[i].site,
+                        .event = site.kind,
+                        .order = site.order,
+                        .size = site.size};
+      switch (item.source) {
+        case LayoutItem::Source::kNone:
+          break;
+        case LayoutItem::Source::kWord:
+          step.address = words[next++];
+          if (step.address == 0) return;
+          break;
+        case LayoutItem::Source::kSymbol:
+          step.address = units_[unit].symbols[item.reference] + static_cast<Address>(item.offset);
+          break;
+        case LayoutItem::Source::kItem:
+          step.address = addresses[item.reference] + static_cast<Address>(item.offset);
+          break;
+      }
+      addresses.push_back(step.address);
+      if (item.dynamic_size) step.size = words[next++] - 1;
+      if (item.outcome && words[next++] == 1) {
+        step.event = EventKind::kRead;
+        step.order = static_cast<MemoryOrder>(item.failure_order);
+      }
+      out_.steps.push_back(step);
+    }
+  }
+
+  const std::vector<DumpedUnit>& units_;
+  Recorded& out_;
+};
+
+std::string parse(const std::string& bytes, Recorded& out) {
+  Dump dump(bytes);
+  if (dump.take(8) != "HDUMP001") return "no dump was written";
+  std::vector<DumpedUnit> units(dump.word());
+  for (DumpedUnit& unit : units) {
+    unit.slots_at = dump.word();
+    unit.flags_at = dump.word();
+    unit.slots = as_array<heddle_slot>(dump.bytes());
+    const std::string catalog = dump.bytes();
+    const std::string layout = dump.bytes();
+    unit.symbols = as_array<std::uint64_t>(dump.bytes());
+    dump.bytes();
+    const Status decoded = decode_catalog(as_bytes(catalog), out.catalogs.emplace_back());
+    if (!decoded.ok()) return decoded.error().message;
+    std::vector<SegmentId> segments;
+    for (const heddle_slot& slot : unit.slots) {
+      if (slot.kind == HEDDLE_SLOT_SEGMENT) segments.push_back(slot.index);
+    }
+    std::vector<SegmentLayout> layouts;
+    if (!decode_layout(as_bytes(layout), {segments.size(), unit.symbols.size()}, layouts)) {
+      return "the layout is damaged";
+    }
+    unit.layouts.resize(out.catalogs.back().segments.size());
+    for (std::size_t i = 0; i < segments.size(); ++i) unit.layouts[segments[i]] = layouts[i];
+  }
+  for (std::uint64_t blocks = dump.word(); blocks != 0 && dump.ok(); --blocks) {
+    const std::string problem = BlockReader(units, out).read(as_array<std::uint64_t>(dump.bytes()));
+    if (!problem.empty()) return problem;
+  }
+  const std::vector<std::uint64_t> points = as_array<std::uint64_t>(dump.bytes());
+  for (std::size_t i = 0; i + 1 < points.size(); i += 2) {
+    out.points.emplace_back(points[i] - (units.empty() ? 0 : units[0].flags_at), points[i + 1]);
+  }
+  return dump.ok() ? "" : "the dump is damaged";
+}
+
+int run(const std::string& command) {
+  const int status = std::system(command.c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const char* order_name(MemoryOrder order) {
+  static constexpr const char* kNames[] = {"",         " relaxed", " consume", " acquire",
+                                           " release", " acq_rel", " seq_cst"};
+  return kNames[static_cast<unsigned>(order)];
+}
+
+}  // namespace
+
+Recorded run_recorded(const std::string& source, const RunOptions& options) {
+  Recorded out;
+  const Folder folder;
+  const bool cpp = options.language == "c++";
+  const std::string file = folder.file(cpp ? "program.cc" : "program.c");
+  std::ofstream(file) << source;
+  const std::string compile =
+      fmt::format("{} -g -fpass-plugin={} {} {} -o {} -Wl,-rpath,{} {} -lpthread > {} 2>&1",
+                  cpp ? HEDDLE_TEST_CLANGXX " -std=c++20" : HEDDLE_TEST_CLANG, HEDDLE_TEST_PLUGIN,
+                  options.flags, file, folder.file("program"),
+                  fs::path(HEDDLE_TEST_RUNTIME).parent_path().string(), HEDDLE_TEST_RUNTIME,
+                  folder.file("messages"));
+  if (run(compile) != 0) {
+    out.error = compile + "\n" + read_all(folder.file("messages"));
+    return out;
+  }
+  out.status =
+      run(fmt::format("cd {} && HEDDLE_DUMP={} HEDDLE_DUMP_FLOW={} HEDDLE_DUMP_POINTS={} "
+                      "timeout 60 ./program > {} 2>&1",
+                      folder.file(""), folder.file("dump"), options.flow ? 1 : 0,
+                      options.points ? 1 : 0, folder.file("output")));
+  out.output = read_all(folder.file("output"));
+  out.error = parse(read_all(folder.file("dump")), out);
+  return out;
+}
+
+std::string Recorded::variable(const RecordedStep& step) const {
+  const std::string_view name = catalogs[step.unit].text(site(step).variable);
+  return name.empty() ? "?" : std::string(name);
+}
+
+std::string Recorded::function(const RecordedStep& step) const {
+  const Catalog& catalog = catalogs[step.unit];
+  return std::string(catalog.text(catalog.function(step.function).name));
+}
+
+std::vector<std::string> Recorded::lines() const {
+  std::vector<std::string> out;
+  for (const RecordedStep& step : steps) {
+    switch (step.kind) {
+      case RecordedStep::Kind::kAccess: {
+        const char* verb = step.event == EventKind::kRead    ? "read"
+                           : step.event == EventKind::kWrite ? "write"
+                           : step.event == EventKind::kRmw   ? "rmw"
+                           : step.event == EventKind::kFence ? "fence"
+                                                             : "once_pass";
+        if (step.event == EventKind::kFence) {
+          out.push_back(fmt::format("fence{}", order_name(step.order)));
+        } else {
+          out.push_back(
+              fmt::format("{} {} {}{}", verb, variable(step), step.size, order_name(step.order)));
+        }
+        break;
+      }
+      case RecordedStep::Kind::kSegment:
+        break;
+      case RecordedStep::Kind::kEnter:
+        out.push_back("enter " + function(step));
+        break;
+      case RecordedStep::Kind::kLeave:
+        out.push_back("leave " + function(step));
+        break;
+      case RecordedStep::Kind::kResync:
+        out.push_back("resync " + function(step));
+        break;
+      case RecordedStep::Kind::kLibcall:
+        out.push_back("libcall");
+        break;
+    }
+  }
+  return out;
+}
+
+std::size_t Recorded::count(const std::string& line) const {
+  const std::vector<std::string> all = lines();
+  return static_cast<std::size_t>(std::count(all.begin(), all.end(), line));
+}
+
+const Site* Recorded::find_site(const std::string& line) const {
+  std::size_t number = 0;
+  const std::vector<std::string> all = lines();
+  for (const RecordedStep& step : steps) {
+    if (step.kind == RecordedStep::Kind::kSegment) continue;
+    if (all[number++] == line) return &site(step);
+  }
+  return nullptr;
+}
+
+}  // namespace heddle::test
