@@ -4,6 +4,7 @@
 #include "abi/layout.h"
 #include "trace/catalog_codec.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
