@@ -12,8 +12,8 @@
 //
 // Reading. Threads get ids in the order of their first mention, so the first thread of the file is
 // the main thread. Variables and locks are two name spaces; each name becomes an 8-byte variable of
-// its own, accessed 4 bytes at a time, as in the text notation. A location becomes one site for
-// each op that occurs there: `file:line` and `file:line:column` are taken apart, a plain number is
+// its own, accessed as a whole, as in the text notation. A location becomes one site for each op
+// that occurs there: `file:line` and `file:line:column` are taken apart, a plain number is
 // a line, and anything else stands for the file.
 //
 // Writing. STD names whole variables, so memory is cut into the coarsest pieces such that every

@@ -305,7 +305,7 @@ Event StdSource::event_of(const Fields& fields) {
   switch (fields.op) {
     case kR:
     case kW:
-      event.size = 4;
+      event.size = text::kAutomaticSize;
       event.address = variable(fields.operand, variables_);
       break;
     case kAcq:

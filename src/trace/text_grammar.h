@@ -11,7 +11,9 @@
 
 namespace heddle::text {
 
-inline constexpr std::uint32_t kDefaultAccessSize = 4;
+// Of an access whose place is an address. One that names a variable touches all of it, or what is
+// left of it from the offset on.
+inline constexpr std::uint32_t kDefaultAccessSize = 8;
 
 // What follows an event's verb.
 enum class Shape : std::uint8_t {

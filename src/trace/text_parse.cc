@@ -21,11 +21,16 @@ class TextParser::State : public LineReader {
 
  private:
   bool operands(Event& event, Shape shape);
-  bool place(std::uint64_t& size, std::uint64_t default_size, bool sized, std::uint64_t& address);
+  enum class SizeRule {
+    kNone,      // no size can be given
+    kAccess,    // without one, the rest of the variable
+    kOptional,  // without one, 0
+  };
+  bool place(SizeRule rule, std::uint64_t& size, std::uint64_t& address);
   bool object(Event& event) {
     std::uint64_t none = 0;
     std::uint64_t address = 0;
-    if (!place(none, 1, false, address)) return false;
+    if (!place(SizeRule::kNone, none, address)) return false;
     event.address = address;
     return true;
   }
@@ -90,7 +95,7 @@ bool TextParser::State::operands(Event& event, Shape shape) {
   std::uint64_t address = 0;
   switch (shape) {
     case Shape::kAccess:
-      if (!place(size, kDefaultAccessSize, true, address) || !set_size(event, size)) {
+      if (!place(SizeRule::kAccess, size, address) || !set_size(event, size)) {
         return false;
       }
       event.address = address;
@@ -111,7 +116,7 @@ bool TextParser::State::operands(Event& event, Shape shape) {
     case Shape::kWait: {
       if (!object(event)) return false;
       std::uint64_t none = 0;
-      return place(none, 1, false, event.value) && outcome(event);
+      return place(SizeRule::kNone, none, event.value) && outcome(event);
     }
     case Shape::kThread: {
       ThreadId other = 0;
@@ -120,7 +125,7 @@ bool TextParser::State::operands(Event& event, Shape shape) {
       return true;
     }
     case Shape::kBlock:
-      if (!place(size, 0, true, address)) return false;
+      if (!place(SizeRule::kOptional, size, address)) return false;
       event.address = address;
       event.value = size;
       return true;
@@ -155,7 +160,7 @@ bool TextParser::State::operands(Event& event, Shape shape) {
       if (cursor().at_end() || !cursor().number(event.value)) return fail("`taken` or `not`");
       return true;
     case Shape::kIo:
-      if (!place(size, 0, true, address) || !set_size(event, size)) return false;
+      if (!place(SizeRule::kOptional, size, address) || !set_size(event, size)) return false;
       event.address = address;
       return true;
     case Shape::kMark: {
@@ -170,9 +175,9 @@ bool TextParser::State::operands(Event& event, Shape shape) {
   return false;
 }
 
-// name[+offset][:size] or address[:size]. A name that is new becomes a variable large enough.
-bool TextParser::State::place(std::uint64_t& size, std::uint64_t default_size, bool sized,
-                              std::uint64_t& address) {
+// name[+offset][:size] or address[:size]. A name that is new becomes a variable large enough. What
+// a missing size means is the caller's business (SizeRule).
+bool TextParser::State::place(SizeRule rule, std::uint64_t& size, std::uint64_t& address) {
   constexpr std::string_view kExpected = "a variable or an address";
   if (cursor().at_end()) return fail(kExpected);
   std::string_view name;
@@ -182,26 +187,36 @@ bool TextParser::State::place(std::uint64_t& size, std::uint64_t default_size, b
 
   std::uint64_t offset = 0;
   if (!is_number && cursor().take('+') && !cursor().number(offset)) return fail("an offset");
-  size = default_size;
-  if (sized && cursor().take(':') && !cursor().number(size)) return fail("a size");
-  if (is_number) return true;
+  const bool is_sized = rule != SizeRule::kNone && cursor().take(':');
+  if (is_sized && !cursor().number(size)) return fail("a size");
+  if (is_number) {
+    if (!is_sized) size = rule == SizeRule::kAccess ? kDefaultAccessSize : 0;
+    return true;
+  }
 
+  const std::uint32_t known = names().find_symbol(name);
+  const std::uint64_t held =
+      known == kNone ? kAutomaticSize
+                     : std::max<std::uint64_t>(names().catalog().symbols[known].size, 1);
+  if (!is_sized) size = rule == SizeRule::kAccess && offset < held ? held - offset : 0;
   const std::uint64_t extent = std::max<std::uint64_t>(size, 1);
   const bool overflows = offset > std::numeric_limits<std::uint64_t>::max() - extent;
-  std::uint32_t symbol = names().find_symbol(name);
-  if (symbol == kNone) {
-    if (overflows || !names().next_automatic(offset + extent)) {
-      return fail_found(fmt::format("{}+{}:{}", name, offset, size),
-                        "a smaller variable, or one declared with `var`");
-    }
-    symbol = names().add_automatic(name, offset + extent);
+  const bool may_grow = known == kNone && (is_sized || rule != SizeRule::kAccess);
+  if (overflows || (!may_grow && offset + extent > held)) {
+    return fail_found(
+        is_sized ? fmt::format("{}+{}:{}", name, offset, size) : fmt::format("{}+{}", name, offset),
+        fmt::format("a place within the {} bytes of `{}`", held, name));
   }
-  const Symbol& known = names().catalog().symbols[symbol];
-  if (overflows || offset + extent > std::max<std::uint64_t>(known.size, 1)) {
+  if (known != kNone) {
+    address = names().catalog().symbols[known].address + offset;
+    return true;
+  }
+  if (!names().next_automatic(offset + extent)) {
     return fail_found(fmt::format("{}+{}:{}", name, offset, size),
-                      fmt::format("a place within the {} bytes of `{}`", known.size, name));
+                      "a smaller variable, or one declared with `var`");
   }
-  address = known.address + offset;
+  address =
+      names().catalog().symbols[names().add_automatic(name, offset + extent)].address + offset;
   return true;
 }
 

@@ -141,7 +141,9 @@ class TextPrinter::State {
 
   void operands(const Event& event, Shape shape, const References& refs, std::string& out);
   void braces(const Event& event, std::uint8_t spelt, std::string& out);
-  void place(Address address, std::uint32_t symbol, std::uint64_t extent, std::string& out);
+  // Gives the size that an access there has when none is written.
+  std::uint64_t place(Address address, std::uint32_t symbol, std::uint64_t extent,
+                      std::string& out);
   void function(FunctionId id, std::string& out);
   void file_line_column(const Site& site, std::string& out);
   void site_place(const Site& site, std::string& out);
@@ -482,20 +484,24 @@ void TextPrinter::State::declare_threads_and_modules(std::string& out) {
   }
 }
 
-void TextPrinter::State::place(Address address, std::uint32_t symbol, std::uint64_t extent,
-                               std::string& out) {
+std::uint64_t TextPrinter::State::place(Address address, std::uint32_t symbol, std::uint64_t extent,
+                                        std::string& out) {
   if (symbol != kNone) {
     const std::string_view name = text(catalog_.symbols[symbol].name);
-    const Address start = catalog_.symbols[symbol].address;
+    const std::uint64_t offset = address - catalog_.symbols[symbol].address;
     std::uint32_t known = names_.find_symbol(name);
-    if (known == kNone) known = names_.add_automatic(name, extent);
+    const bool is_new = known == kNone;
+    if (is_new) known = names_.add_automatic(name, extent);
     if (known == symbol) {
       append_name(out, name);
-      if (address != start) out.push_back('+'), append(out, address - start);
-      return;
+      if (offset != 0) out.push_back('+'), append(out, offset);
+      const std::uint64_t held =
+          is_new ? kAutomaticSize : std::max<std::uint64_t>(shadow_.symbols[known].size, 1);
+      return offset < held ? held - offset : 0;
     }
   }
   append_hex(out, address);
+  return kDefaultAccessSize;
 }
 
 void TextPrinter::State::function(FunctionId id, std::string& out) {
@@ -561,8 +567,7 @@ void TextPrinter::State::operands(const Event& event, Shape shape, const Referen
   out.push_back(' ');
   switch (shape) {
     case Shape::kAccess:
-      place(event.address, refs.symbol[0], refs.extent[0], out);
-      sized(event.size, kDefaultAccessSize);
+      sized(event.size, place(event.address, refs.symbol[0], refs.extent[0], out));
       if (event.has_value) out.append(" = "), append_value(out, event.value);
       break;
     case Shape::kLock:

@@ -24,7 +24,7 @@ TEST(Text, ALineIsAnEvent) {
     t1: acq m @bank.c:10
     t1: r balance = 100 @bank.c:11:7 in deposit   # a comment
     t1: rel m
-    t1: w balance:8 = -1
+    t1: w balance:4 = -1
   )");
   ASSERT_EQ(trace.events.size(), 5u);
   EXPECT_EQ(trace.events[0].kind, EventKind::kFork);
@@ -32,7 +32,7 @@ TEST(Text, ALineIsAnEvent) {
   const Event& read = trace.events[2];
   EXPECT_EQ(read.kind, EventKind::kRead);
   EXPECT_EQ(read.thread, 1u);
-  EXPECT_EQ(read.size, 4u);
+  EXPECT_EQ(read.size, 8u);
   EXPECT_TRUE(read.has_value);
   EXPECT_EQ(read.value, 100u);
   EXPECT_EQ(symbol(trace, read.address), "balance");
@@ -44,17 +44,22 @@ TEST(Text, ALineIsAnEvent) {
   EXPECT_NE(site.key, 0u);
   EXPECT_EQ(trace.catalog.text(trace.catalog.function(site.function).name), "deposit");
   EXPECT_EQ(trace.events[1].address, trace.events[3].address);
-  EXPECT_EQ(trace.events[4].size, 8u);
+  EXPECT_EQ(trace.events[4].size, 4u);
   EXPECT_EQ(trace.events[4].value, ~std::uint64_t{0});
 }
 
 TEST(Text, VariablesAreApartAndPlacesAreExactToTheByte) {
-  const Trace trace = trace_from_text("t0: w x\nt0: w y\nt0: w x+2:1\nt0: w 0x5000:16\n");
+  const Trace trace = trace_from_text(
+      "t0: w x\nt0: w y\nt0: w x+2:1\nt0: w 0x5000:16\n"
+      "t0: r x+4\nt0: r 0x5000\n");
   EXPECT_GE(trace.events[1].address, trace.events[0].address + 64);
   EXPECT_EQ(trace.events[2].address, trace.events[0].address + 2);
   EXPECT_EQ(trace.events[2].size, 1u);
   EXPECT_EQ(trace.events[3].address, 0x5000u);
   EXPECT_EQ(trace.events[3].size, 16u);
+  EXPECT_EQ(trace.events[0].size, 8u);
+  EXPECT_EQ(trace.events[4].size, 4u);
+  EXPECT_EQ(trace.events[5].size, 8u);
 }
 
 TEST(Text, ASiteIsAPlaceAndAKind) {
@@ -80,7 +85,7 @@ TEST(Text, PrintsWhatItRead) {
       "t1: r x\n"
       "t1: r.acquire x @a.c:3\n"
       "t1: w x+2:1 = 5 @a.c:9:2 in f\n"
-      "t1: rmw.acq_rel flag:8 = 0xffffffffffffffff\n"
+      "t1: rmw.acq_rel flag = 0xffffffffffffffff\n"
       "t1: fence.seq_cst\n"
       "t1: acq m\n"
       "t1: acq.shared m failed\n"
@@ -162,7 +167,7 @@ TEST(Text, ErrorsSayWhereWhatWasFoundAndWhatWasExpected) {
             "x.txt:1: found `r.fast`, expected a memory order: relaxed, consume, acquire, release, "
             "acq_rel, seq_cst");
   EXPECT_EQ(error_of("t0: r x\nt0: r x+8\n"),
-            "x.txt:2: found x+8:4, expected a place within the 8 bytes of `x`");
+            "x.txt:2: found x+8, expected a place within the 8 bytes of `x`");
   EXPECT_EQ(error_of("t0: fork x\n"), "x.txt:1: found `x`, expected a thread: t0, t1, … t1048575");
   EXPECT_EQ(error_of("t0: segment 4\n"),
             "x.txt:1: found segment 4, expected a segment declared before");
