@@ -39,6 +39,8 @@ inline std::vector<std::uint8_t> bytes_of(const std::string& path) {
 }
 
 inline void write_bytes(const std::string& path, std::span<const std::uint8_t> bytes) {
+  // A new file each time: some file systems wait for the disk when an old one is overwritten.
+  std::filesystem::remove(path);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(reinterpret_cast<const char*>(bytes.data()),
             static_cast<std::streamsize>(bytes.size()));
