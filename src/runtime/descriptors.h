@@ -12,7 +12,8 @@ namespace heddle::rt {
 bool descriptor_is_external(int fd);
 
 void descriptor_opened(int fd, bool internal);
-void descriptors_shared();  // by fork: from now on all are external
+void descriptor_connected(int fd);  // by connect or accept
+void descriptors_shared();          // by fork: from now on all are external
 
 // An alarm or interval timer of the process is running.
 bool signals_may_come();

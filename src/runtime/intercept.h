@@ -19,8 +19,8 @@ inline void rec_lock(EventKind kind, const volatile void* lock, LockMode mode, c
 
 // A call that may sleep in the kernel, with the others running meanwhile.
 template <typename Call>
-auto outside(Call call) {
-  sched_leave_game();
+auto outside(Call call, bool parked = false) {
+  sched_leave_game(parked);
   const auto result = call();
   const int error = errno;
   sched_join_game();
@@ -29,7 +29,9 @@ auto outside(Call call) {
 }
 
 // Where POSIX has a cancellation point. The thread holds the baton and nothing of the scheduler's.
-inline void cancellation_point() { pthread_testcancel(); }
+inline void cancellation_point() {
+  pthread_testcancel();
+}
 
 // ---- between the files of intercept_sync_* --------------------------------------------------
 

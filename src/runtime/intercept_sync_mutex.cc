@@ -17,15 +17,18 @@ int kind_of(const pthread_mutex_t* mutex) {
   return mutex->__data.__kind;
 }
 
+// Or never was one of ours.
 bool owner_is_dead(const pthread_mutex_t* mutex) {
   const Thread* owner = find_kernel_thread(static_cast<uint32_t>(mutex->__data.__owner));
   return owner == nullptr || owner->state == State::kDead;
 }
 
-// Other processes, and the kernel on behalf of a dead owner, unlock without telling us.
+// Other processes, and the kernel on behalf of a dead owner, unlock without telling us. (Robust
+// mutexes all have the bit of the shared ones; who holds them says more.)
 bool unlocked_elsewhere(const pthread_mutex_t* mutex) {
   const int kind = kind_of(mutex);
-  return (kind & kShared) != 0 || ((kind & kRobust) != 0 && owner_is_dead(mutex));
+  if ((kind & kRobust) != 0) return owner_is_dead(mutex);
+  return (kind & kShared) != 0;
 }
 
 int take_mutex_outside(pthread_mutex_t* mutex, uint64_t deadline) {

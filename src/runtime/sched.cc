@@ -58,10 +58,7 @@ void switch_to(Thread* self, Thread* next) {
 }
 
 void deliver_if_nudged(Thread* self) {
-  if ((__atomic_load_n(&self->turn, __ATOMIC_RELAXED) & kNudgeBit) != 0) {
-    __atomic_fetch_and(&self->turn, ~kNudgeBit, __ATOMIC_RELAXED);
-    self->nudged = true;
-  }
+  take_nudge(self);
   if (!self->nudged) return;
   self->nudged = false;
   const bool busy = self->busy;
@@ -147,6 +144,8 @@ WakeReason block(PointKind kind, Wait* wait) {
 // With the lock held; `self` is outside and wants back.
 void queue_up(Thread* self) {
   --g_sched.outside;
+  if (self->parked) --g_sched.parked;
+  self->parked = false;
   enter_ready(self);
   if (load_holder() == nullptr) {
     const Moment moment = {self,    PointKind::kSyscall, nullptr,
@@ -194,6 +193,13 @@ Thread* lock_as_holder() {
     sched_lock();
   }
   return self;
+}
+
+bool take_nudge(Thread* self) {
+  if ((__atomic_load_n(&self->turn, __ATOMIC_RELAXED) & kNudgeBit) == 0) return false;
+  __atomic_fetch_and(&self->turn, ~kNudgeBit, __ATOMIC_RELAXED);
+  self->nudged = true;
+  return true;
 }
 
 // ---- queues and the baton -----------------------------------------------------------------------
@@ -259,8 +265,7 @@ void wait_turn(Thread* self) {
       futex_wake(&self->turn, 1);
     } else if ((word & kNudgeBit) != 0) {
       const SchedLocked locked;
-      __atomic_fetch_and(&self->turn, ~kNudgeBit, __ATOMIC_RELAXED);
-      self->nudged = true;
+      take_nudge(self);
       if (self->state == State::kBlocked) {
         enter_ready(self);
         wake_idler();
@@ -420,7 +425,7 @@ unsigned sched_wake(const volatile void* object, unsigned count) {
   return woken;
 }
 
-void sched_leave_game() {
+void sched_leave_game(bool parked) {
   Thread* self = t_self;
   const Busy busy(self);
   lock_as_holder();
@@ -428,6 +433,8 @@ void sched_leave_game() {
   rec_give();
   self->state = State::kOutside;
   ++g_sched.outside;
+  self->parked = parked;
+  if (parked) ++g_sched.parked;
   if (g_sched.ready.count == 0) {
     store_holder(nullptr);  // whoever comes back first, or the watchdog, goes on
     sched_unlock();
@@ -472,7 +479,9 @@ bool sched_is_outside() {
 }
 
 void sched_nudge() {
-  if (t_self != nullptr) __atomic_fetch_or(&t_self->turn, kNudgeBit, __ATOMIC_RELEASE);
+  if (t_self == nullptr) return;
+  __atomic_fetch_or(&t_self->turn, kNudgeBit, __ATOMIC_RELEASE);
+  wake_idler();  // that may be this very thread, asleep below the handler
 }
 
 void sched_interrupt() {

@@ -154,8 +154,9 @@ unsigned sched_wake(const volatile void* object, unsigned count);
 
 // ---- around calls that may sleep in the kernel --------------------------------------------------
 
-// The holder hands on and is outside; afterwards it queues and waits for its turn.
-void sched_leave_game();
+// The holder hands on and is outside; afterwards it queues and waits for its turn. `parked`: only a
+// signal can bring it back, so the clock need not wait for it.
+void sched_leave_game(bool parked = false);
 void sched_join_game();
 
 // The holder keeps the baton, for the call is usually quick, but the watchdog may take it without a

@@ -29,7 +29,7 @@ timespec to_timespec(uint64_t nanoseconds) {
 
 // Something from outside the process could make a thread ready.
 bool outside_may_help() {
-  if (g_sched.outside != 0) return true;
+  if (g_sched.outside != g_sched.parked) return true;
   for (unsigned i = 0; i < g_sched.blocked.count; ++i) {
     const Wait* wait = g_sched.blocked.items[i];
     for (unsigned k = 0; k < wait->descriptor_count; ++k) {
@@ -151,6 +151,7 @@ void idle(Thread* self) {
   uint64_t doubted = 0;
   g_sched.idling = true;
   for (;;) {
+    if (self->state == State::kBlocked && take_nudge(self)) enter_ready(self);
     fire_deadlines();
     if (g_sched.ready.count != 0) break;
     poll_descriptors();
@@ -161,7 +162,7 @@ void idle(Thread* self) {
       clock_leap(deadline);
       continue;
     }
-    if (!outside && deadline == kNoDeadline) {
+    if (!outside && deadline == kNoDeadline && g_sched.parked == 0) {
       if (g_sched.descriptor_waiters == 0 && !signals_handled()) report_deadlock(self);
       if (doubted >= kBenefitOfDoubt) report_deadlock(self);
     }
@@ -169,7 +170,7 @@ void idle(Thread* self) {
     if (deadline != kNoDeadline) {
       const uint64_t now = clock_now();
       limit = deadline > now ? deadline - now : 1;
-    } else if (!outside) {
+    } else if (!outside && g_sched.parked == 0) {
       limit = kBenefitOfDoubt;
     }
     const uint64_t before = real_monotonic();

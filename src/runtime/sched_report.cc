@@ -107,7 +107,9 @@ bool ask_for_stack(Thread* thread) {
     take_own_stack();
     return true;
   }
-  if (thread->state == State::kRunning || thread->state == State::kOutside) {
+  // The one that keeps the light on does not look at its word.
+  if (thread->state == State::kRunning || thread->state == State::kOutside ||
+      thread == g_sched.holder) {
     const int signal = SIGRTMAX - 1;
     struct sigaction action = {};
     action.sa_handler = on_stack_signal;

@@ -47,6 +47,7 @@ struct Thread {
   bool brief;         // in a call that may sleep but keeps the baton: the watchdog is silent
   bool async_cancel;  // asked for asynchronous cancellation: it is tested at every point
   bool no_preempt;    // holds a stdio lock: switched only where it must be
+  bool parked;        // outside, waiting for a signal
   bool detached;
   bool joined;
   uint8_t exit_rounds;  // of the exit key's destructor
@@ -117,6 +118,7 @@ struct Sched {
   Thread** scratch;  // candidates of a wake-up
   unsigned timed;    // waits with a deadline
   unsigned outside;
+  unsigned parked;  // of those outside: waiting for a signal
   unsigned descriptor_waiters;
   Thread* threads;  // kMaxThreads of them, touched as they are used
   uint32_t thread_count;
@@ -172,6 +174,9 @@ void log_decision(Thread* self, PointKind kind, Thread* chosen, const void* pc);
 // Without the lock: sleeps until `self` has the baton; tells `next` that it has.
 void wait_turn(Thread* self);
 void wake_turn(Thread* next);
+
+// A signal is waiting for `self`: moves that from the word to the flag.
+bool take_nudge(Thread* self);
 
 // Blocks like sched_block, until one of the descriptors is ready.
 WakeReason block_on_descriptors(pollfd* descriptors, unsigned count, const char* what,

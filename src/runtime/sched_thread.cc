@@ -59,6 +59,7 @@ void end_thread(Thread* self) {
   robust_owner_ends(self);
   self->busy = true;
   lock_as_holder();
+  ++self->steps;  // who runs after its end is a decision of its own
   self->state = State::kDead;
   --g_sched.live;
   for (unsigned i = 0; i < g_sched.blocked.count;) {
@@ -69,7 +70,9 @@ void end_thread(Thread* self) {
       ++i;
     }
   }
-  if (g_sched.ready.count == 0 && g_sched.blocked.count != 0) idle(self);
+  // Somebody outside may be waiting for this thread's end in the kernel: then the watchdog keeps
+  // the light on.
+  if (g_sched.ready.count == 0 && g_sched.outside == g_sched.parked) idle(self);
   rec_give();
   t_self = nullptr;
   if (g_sched.ready.count == 0) {
@@ -152,7 +155,6 @@ void first_turn(Thread* self) {
   wait_turn(self);
   signals_thread_begin();
   self->busy = false;
-  ++self->steps;
   pthread_setspecific(g_sched.exit_key, self);
   rec_event(EventKind::kThreadBegin, LockMode::kExclusive, OpOutcome::kOk, 0, 0, self->parent,
             nullptr);
@@ -191,7 +193,7 @@ void sched_fork_child() {
   memset(g_sched.threads, 0, g_sched.thread_count * sizeof(Thread));
   g_sched.lock = 0;
   g_sched.ready.count = g_sched.blocked.count = 0;
-  g_sched.outside = g_sched.timed = g_sched.descriptor_waiters = 0;
+  g_sched.outside = g_sched.parked = g_sched.timed = g_sched.descriptor_waiters = 0;
   g_sched.thread_count = g_sched.live = 0;
   g_sched.points = g_sched.hash = g_sched.switches = 0;
   g_sched.idling = false;

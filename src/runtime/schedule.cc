@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -80,6 +81,13 @@ void open_file(const char* path) {
   put_line("strategy %s seed %lu", g_strategy->name, rt_option(seed));
 }
 
+// For a process that is not the first of its run.
+void open_own_file() {
+  char path[Options::kTextSize + 32];
+  format_text(path, sizeof path, "%s.%u", rt_option(schedule_out), raw_getpid());
+  open_file(path);
+}
+
 void open_status() {
   if (rt_option(status_fd) == 0) return;
   const long mapping = raw_syscall(SYS_mmap, 0, sizeof(heddle_status), PROT_READ | PROT_WRITE,
@@ -149,18 +157,35 @@ const char* point_kind_name(PointKind kind) {
   return "?";
 }
 
+// The first process of a run says so in its environment. Programs that it starts inherit the
+// options, too, but the schedule is not theirs.
+bool schedule_is_ours() {
+  static const char kLeader[] = "HEDDLE_LEADER";
+  char own[24];
+  format_text(own, sizeof own, "%u", raw_getpid());
+  const Inside guard;
+  const char* leader = getenv(kLeader);
+  if (leader != nullptr) return strcmp(leader, own) == 0;
+  setenv(kLeader, own, 1);
+  return true;
+}
+
 void schedule_open() {
-  open_status();
-  if (rt_option(schedule_out)[0] != '\0') open_file(rt_option(schedule_out));
+  const bool ours = schedule_is_ours();
+  if (ours) open_status();
+  if (rt_option(schedule_out)[0] == '\0') return;
+  if (ours) {
+    open_file(rt_option(schedule_out));
+  } else {
+    open_own_file();
+  }
 }
 
 void schedule_after_fork_in_child() {
   g_status = nullptr;
   if (g_writer.fd < 0) return;
   drop_writer();
-  char path[Options::kTextSize + 32];
-  format_text(path, sizeof path, "%s.%u", rt_option(schedule_out), raw_getpid());
-  open_file(path);
+  open_own_file();
 }
 
 void log_decision(Thread* self, PointKind kind, Thread* chosen, const void* pc) {

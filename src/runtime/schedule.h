@@ -21,7 +21,8 @@ namespace heddle::rt {
 
 const char* point_kind_name(PointKind kind);
 
-void schedule_open();                 // schedule_out, and the status page
+bool schedule_is_ours();  // the process is the first of its run, not one that it started
+void schedule_open();     // schedule_out, and the status page
 void schedule_after_fork_in_child();  // the child's goes to a file of its own
 void schedule_close();                // writes the `end` line
 

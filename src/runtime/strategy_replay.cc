@@ -177,7 +177,7 @@ void read_file() {
 
 void start() {
   if (g_first != nullptr) return;  // a forked child follows nothing: the file is its parent's
-  read_file();
+  if (schedule_is_ours()) read_file();
   link_lines();
   if (g_other_build) {
     say("%s was made by another build of the program: followed as far as it fits",

@@ -53,12 +53,14 @@ Thread* pass_on(Thread* from) {
   return next;
 }
 
-// The holder has slept in the kernel since the last look.
-void seize(Thread* holder, uint64_t points) {
+// The holder has slept in the kernel since the last look, `elapsed` nanoseconds ago.
+void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
   Thread* next = nullptr;
   sched_lock();
   if (g_sched.holder == holder && g_sched.points == points && !holder->busy && !rec_stalled() &&
       !g_sched.idling) {
+    // Nobody's steps move the clock meanwhile.
+    if (!rt_option(real_time)) clock_pass(elapsed);
     fire_deadlines();
     poll_descriptors();
     if (g_sched.ready.count != 0) {
@@ -88,6 +90,11 @@ void keep_light_on(uint64_t elapsed) {
     if (!rt_option(real_time)) clock_pass(elapsed);
     fire_deadlines();
     poll_descriptors();
+    if (g_sched.ready.count == 0 && g_sched.outside == g_sched.parked && !rt_option(real_time) &&
+        next_deadline() != kNoDeadline) {
+      clock_leap(next_deadline());
+      fire_deadlines();
+    }
     if (g_sched.ready.count != 0) next = pass_on(&g_sched.threads[0]);
   }
   sched_unlock();
@@ -115,7 +122,7 @@ int watch(void*) {
       slept = false;
     } else if (g_sched.live > 1 && !present->busy) {
       const bool sleeps = asleep(present);
-      if (sleeps && slept) seize(present, points);
+      if (sleeps && slept) seize(present, points, now - last);
       slept = sleeps;
     }
     if (rt_option(real_time) && g_sched.timed != 0) g_sched.next_action = 0;

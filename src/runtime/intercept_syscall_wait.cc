@@ -1,0 +1,159 @@
+// Calls that wait for signals, children, file locks and other things without a descriptor to poll.
+// Those that wait for a signal leave the game; the others usually return at once and keep the
+// baton, with the watchdog standing by.
+#include "runtime/intercept.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace heddle::rt {
+
+// A call that is usually quick.
+template <typename Call>
+static auto brief(const void* pc, Call call) {
+  sched_point(PointKind::kSyscall, nullptr, pc);
+  sched_brief_begin();
+  const auto result = call();
+  const int error = errno;
+  sched_brief_end();
+  deliver_pending_signals();
+  errno = error;
+  return result;
+}
+
+// A call that waits for as long as it takes.
+template <typename Call>
+static auto long_call(const void* pc, Call call, bool parked = false) {
+  sched_point(PointKind::kSyscall, nullptr, pc);
+  const auto result = outside(call, parked);
+  const int error = errno;
+  deliver_pending_signals();
+  errno = error;
+  return result;
+}
+
+}  // namespace heddle::rt
+
+using namespace heddle::rt;
+
+// ---- signals --------------------------------------------------------------------------------
+
+RT_EXPORT int pause() {
+  if (!sched_active()) return REAL(pause)();
+  return long_call(RT_CALLER, [] { return REAL(pause)(); }, true);
+}
+
+RT_EXPORT int sigsuspend(const sigset_t* mask) {
+  if (!sched_active()) return REAL(sigsuspend)(mask);
+  return long_call(RT_CALLER, [&] { return REAL(sigsuspend)(mask); }, true);
+}
+
+RT_EXPORT int sigwait(const sigset_t* set, int* signal) {
+  if (!sched_active()) return REAL(sigwait)(set, signal);
+  return long_call(RT_CALLER, [&] { return REAL(sigwait)(set, signal); }, true);
+}
+
+RT_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  if (!sched_active()) return REAL(sigwaitinfo)(set, info);
+  return long_call(RT_CALLER, [&] { return REAL(sigwaitinfo)(set, info); }, true);
+}
+
+RT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
+  if (!sched_active()) return REAL(sigtimedwait)(set, info, limit);
+  return long_call(RT_CALLER, [&] { return REAL(sigtimedwait)(set, info, limit); });
+}
+
+// ---- children -------------------------------------------------------------------------------
+
+RT_EXPORT pid_t wait(int* status) {
+  if (!sched_active()) return REAL(wait)(status);
+  return long_call(RT_CALLER, [&] { return REAL(wait)(status); });
+}
+
+RT_EXPORT pid_t waitpid(pid_t pid, int* status, int options) {
+  if (!sched_active()) return REAL(waitpid)(pid, status, options);
+  if ((options & WNOHANG) != 0) {
+    return brief(RT_CALLER, [&] { return REAL(waitpid)(pid, status, options); });
+  }
+  return long_call(RT_CALLER, [&] { return REAL(waitpid)(pid, status, options); });
+}
+
+RT_EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+  if (!sched_active()) return REAL(waitid)(type, id, info, options);
+  return long_call(RT_CALLER, [&] { return REAL(waitid)(type, id, info, options); });
+}
+
+RT_EXPORT pid_t wait3(int* status, int options, rusage* usage) noexcept {
+  if (!sched_active()) return REAL(wait3)(status, options, usage);
+  return long_call(RT_CALLER, [&] { return REAL(wait3)(status, options, usage); });
+}
+
+RT_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) noexcept {
+  if (!sched_active()) return REAL(wait4)(pid, status, options, usage);
+  return long_call(RT_CALLER, [&] { return REAL(wait4)(pid, status, options, usage); });
+}
+
+RT_EXPORT int system(const char* command) {
+  if (!sched_active()) return REAL(system)(command);
+  return long_call(RT_CALLER, [&] { return REAL(system)(command); });
+}
+
+RT_EXPORT int pclose(FILE* stream) {
+  if (!sched_active()) return REAL(pclose)(stream);
+  return long_call(RT_CALLER, [&] { return REAL(pclose)(stream); });
+}
+
+// ---- files ----------------------------------------------------------------------------------
+
+RT_EXPORT int flock(int fd, int operation) noexcept {
+  if (!sched_active()) return REAL(flock)(fd, operation);
+  return brief(RT_CALLER, [&] { return REAL(flock)(fd, operation); });
+}
+
+RT_EXPORT int lockf(int fd, int command, off_t length) {
+  if (!sched_active()) return REAL(lockf)(fd, command, length);
+  return brief(RT_CALLER, [&] { return REAL(lockf)(fd, command, length); });
+}
+
+RT_EXPORT int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (!sched_active() || (command != F_SETLKW && command != F_OFD_SETLKW)) {
+    return REAL(fcntl)(fd, command, argument);
+  }
+  return brief(RT_CALLER, [&] { return REAL(fcntl)(fd, command, argument); });
+}
+
+RT_EXPORT int fsync(int fd) {
+  if (!sched_active()) return REAL(fsync)(fd);
+  return brief(RT_CALLER, [&] { return REAL(fsync)(fd); });
+}
+
+RT_EXPORT int fdatasync(int fd) {
+  if (!sched_active()) return REAL(fdatasync)(fd);
+  return brief(RT_CALLER, [&] { return REAL(fdatasync)(fd); });
+}
+
+// Opening a FIFO waits for the other end.
+RT_EXPORT int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  if (!sched_active()) return REAL(open)(path, flags, mode);
+  sched_brief_begin();
+  const int fd = REAL(open)(path, flags, mode);
+  const int error = errno;
+  sched_brief_end();
+  errno = error;
+  return fd;
+}
