@@ -4,7 +4,7 @@
 
 namespace heddle {
 
-Clocks::Clocks() : times_(stride_) {}
+Clocks::Clocks(std::size_t smallest) : times_(stride_), smallest_(smallest), limit_(smallest) {}
 
 void Clocks::make_room(Slot slot) {
   if (slot < stride_) return;
@@ -77,7 +77,7 @@ void Clocks::sweep() {
       free_.push_back(static_cast<ClockId>(i));
     }
   }
-  limit_ = std::max(kSmallest, 2 * in_use_);
+  limit_ = std::max(smallest_, 2 * in_use_);
 }
 
 }  // namespace heddle

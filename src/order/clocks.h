@@ -47,7 +47,8 @@ struct Moment {
 
 class Clocks {
  public:
-  Clocks();
+  // Collection is asked for from `smallest` clocks on.
+  explicit Clocks(std::size_t smallest = 4096);
 
   Time known(ClockId clock, Slot slot) const { return times_[clock * stride_ + slot]; }
 
@@ -73,8 +74,6 @@ class Clocks {
   std::size_t in_use() const { return in_use_; }
 
  private:
-  static constexpr std::size_t kSmallest = 4096;
-
   ClockId allocate();
 
   std::size_t stride_ = 8;
@@ -83,7 +82,8 @@ class Clocks {
   std::vector<std::uint8_t> marked_;
   std::size_t clocks_ = 1;
   std::size_t in_use_ = 0;
-  std::size_t limit_ = kSmallest;
+  std::size_t smallest_;
+  std::size_t limit_;
 };
 
 }  // namespace heddle

@@ -29,7 +29,9 @@ void HappensBefore::on(const Event& event, EventOrdinal ordinal) {
     case EventKind::kRead:
     case EventKind::kWrite:
     case EventKind::kRmw:
-      if (event.order != MemoryOrder::kPlain) on_atomic(event, time);
+      if (event.order == MemoryOrder::kPlain) break;
+      on_atomic_read(event);
+      on_atomic_write(event, ordinal);
       break;
     case EventKind::kFence:
       on_fence(event, time);
@@ -111,9 +113,32 @@ void HappensBefore::learn(ThreadId thread, const Moment& moment) {
 void HappensBefore::start(ThreadId thread) {
   if (thread >= threads_.size()) threads_.resize(thread + 1);
   const auto fresh = static_cast<Slot>(slots_.size());
-  slots_.push_back({});
+  slots_.push_back({0, {{thread, 0}}});
   clocks_.make_room(fresh);
   threads_[thread].slot = fresh;
+}
+
+void HappensBefore::inherit(ThreadId thread, Slot slot, Time since) {
+  threads_[thread].slot = slot;
+  slots_[slot].ended = 0;
+  slots_[slot].owners.push_back({thread, since});
+  std::erase(ended_slots_, slot);
+}
+
+void HappensBefore::adopt_slot(ThreadId thread, Slot slot) {
+  if (thread < threads_.size() && threads_[thread].slot != kNoSlot) return;
+  if (thread >= threads_.size()) threads_.resize(thread + 1);
+  clocks_.make_room(slot);
+  if (slot >= slots_.size()) slots_.resize(slot + 1);
+  inherit(thread, slot, 0);
+}
+
+ThreadId HappensBefore::owner(Slot slot, Time time) const {
+  ThreadId out = 0;
+  for (const SlotState::Owner& owner : slots_[slot].owners) {
+    if (owner.since <= time) out = owner.thread;
+  }
+  return out;
 }
 
 void HappensBefore::fork(ThreadId parent, ThreadId child, Time time) {
@@ -124,9 +149,7 @@ void HappensBefore::fork(ThreadId parent, ThreadId child, Time time) {
       return slot == threads_[parent].slot || clocks_.known(known, slot) >= slots_[slot].ended;
     });
     if (inherited != ended_slots_.end()) {
-      threads_[child].slot = *inherited;
-      slots_[*inherited].ended = 0;
-      ended_slots_.erase(inherited);
+      inherit(child, *inherited, time);
     } else {
       start(child);
     }
@@ -249,21 +272,25 @@ void HappensBefore::read_atomic(ThreadId thread, const Atomic& atomic, MemoryOrd
                            : clocks_.join(me.pending_acquire, atomic.released);
 }
 
-void HappensBefore::on_atomic(const Event& event, Time time) {
-  Atomic& atomic = atomic_at(event.address, event.size);
-  if (is_read(event.kind)) {
-    read_atomic(event.thread, atomic, event.order);
-    if (atomic.mixed) {
-      for (Address at = event.address - (kWidestAtomic - 1); at != event.address + event.size;
-           ++at) {
-        const auto other = atomics_.find(at);
-        if (other == atomics_.end() || &other->second == &atomic) continue;
-        if (at + other->second.size <= event.address) continue;
-        read_atomic(event.thread, other->second, event.order);
-      }
-    }
+void HappensBefore::on_atomic_read(const Event& event) {
+  if (!is_read(event.kind)) return;
+  slot(event.thread);
+  const Atomic& atomic = atomic_at(event.address, event.size);
+  read_atomic(event.thread, atomic, event.order);
+  if (!atomic.mixed) return;
+  for (Address at = event.address - (kWidestAtomic - 1); at != event.address + event.size; ++at) {
+    const auto other = atomics_.find(at);
+    if (other == atomics_.end() || &other->second == &atomic) continue;
+    if (at + other->second.size <= event.address) continue;
+    read_atomic(event.thread, other->second, event.order);
   }
+}
+
+void HappensBefore::on_atomic_write(const Event& event, EventOrdinal ordinal) {
   if (!is_write(event.kind)) return;
+  slot(event.thread);
+  const Time time = time_of(ordinal);
+  Atomic& atomic = atomic_at(event.address, event.size);
   const Thread& me = threads_[event.thread];
   const Moment heads = releases(event.order) ? now(event.thread, time) : me.release_fence;
   if (event.kind == EventKind::kWrite && event.size >= atomic.size) {

@@ -43,9 +43,16 @@ namespace heddle {
 
 class HappensBefore {
  public:
+  // Collection is asked for from `smallest` clocks on.
+  explicit HappensBefore(std::size_t smallest = 4096) : clocks_(smallest) {}
+
   // Takes note of everything but plain accesses, which order nothing. For an atomic access, call
   // this before asking ordered(): what the access acquires is known at the access.
   void on(const Event& event, EventOrdinal ordinal);
+
+  // The two halves of on() for an atomic access, for whoever learns something in between.
+  void on_atomic_read(const Event& event);
+  void on_atomic_write(const Event& event, EventOrdinal ordinal);
 
   // Did the event of `slot` at `time` happen before whatever `thread` does next?
   bool ordered(Slot slot, Time time, ThreadId thread) const {
@@ -59,6 +66,12 @@ class HappensBefore {
     if (thread >= threads_.size() || threads_[thread].slot == kNoSlot) start(thread);
     return threads_[thread].slot;
   }
+
+  // For a second relation over the same trace that must use the same slots as the first.
+  void adopt_slot(ThreadId thread, Slot slot);
+
+  // Which thread had `slot` at `time`.
+  ThreadId owner(Slot slot, Time time) const;
 
   // What the thread knows now, to be remembered.
   ClockId clock(ThreadId thread) const { return threads_[thread].clock; }
@@ -87,7 +100,12 @@ class HappensBefore {
     bool started = false;    // by a Fork, or by its own first event
   };
   struct SlotState {
+    struct Owner {
+      ThreadId thread{};
+      Time since{};
+    };
     Time ended{};  // when its owner ended, 0 = has not
+    std::vector<Owner> owners;
   };
   struct Lock {
     Moment exclusive;
@@ -110,6 +128,7 @@ class HappensBefore {
   };
 
   void start(ThreadId thread);
+  void inherit(ThreadId thread, Slot slot, Time since);
   void fork(ThreadId parent, ThreadId child, Time time);
   void join(ThreadId thread, ThreadId child, Time time);
   void acquire(ThreadId thread, const Moment& moment);
@@ -118,7 +137,6 @@ class HappensBefore {
     return {threads_[thread].clock, threads_[thread].slot, time};
   }
 
-  void on_atomic(const Event& event, Time time);
   void on_fence(const Event& event, Time time);
   Atomic& atomic_at(Address address, std::uint32_t size);
   void read_atomic(ThreadId thread, const Atomic& atomic, MemoryOrder order);

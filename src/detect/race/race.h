@@ -1,0 +1,40 @@
+// The detector `race`: data races by happens-before, as findings. What a race is and how it is
+// found is in race_engine.h.
+#pragma once
+
+#include "detect/detector.h"
+#include "detect/race/pair_findings.h"
+#include "detect/race/race_engine.h"
+#include "detect/witness.h"
+#include "trace/catalog.h"
+
+namespace heddle::race {
+
+class RaceDetector final : public Detector, private RaceSink {
+ public:
+  explicit RaceDetector(const Catalog& catalog)
+      : narrator_(catalog),
+        findings_(narrator_, sync_),
+        engine_(*this, narrator_.stacks(), narrator_.locks_held()) {}
+
+  void on(std::span<const Event> batch, EventOrdinal first) override;
+  std::vector<Finding> finish() override;
+
+  // Instances, not findings.
+  std::uint64_t races() const { return races_; }
+  const RaceEngine& engine() const { return engine_; }
+
+ private:
+  void on_race(const Race& race) override;
+  Witness witness(const RacingAccess& side, const Race& race) const;
+
+  Narrator narrator_;
+  RecentSync sync_;
+  PairFindings findings_;
+  RaceEngine engine_;
+  const Event* now_ = nullptr;
+  std::string first_variable_;  // of the first race of the run
+  std::uint64_t races_ = 0;
+};
+
+}  // namespace heddle::race

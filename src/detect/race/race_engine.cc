@@ -1,0 +1,242 @@
+#include "detect/race/race_engine.h"
+
+#include <algorithm>
+
+namespace heddle::race {
+namespace {
+
+AccessClass class_of(const Event& event) {
+  const bool atomic = event.order != MemoryOrder::kPlain;
+  if (is_write(event.kind)) return atomic ? AccessClass::kAtomicWrite : AccessClass::kWrite;
+  return atomic ? AccessClass::kAtomicRead : AccessClass::kRead;
+}
+
+constexpr bool is_write(AccessClass c) {
+  return c == AccessClass::kWrite || c == AccessClass::kAtomicWrite;
+}
+constexpr bool is_atomic(AccessClass c) {
+  return c == AccessClass::kAtomicRead || c == AccessClass::kAtomicWrite;
+}
+
+constexpr bool conflict(AccessClass a, AccessClass b) {
+  return (is_write(a) || is_write(b)) && !(is_atomic(a) && is_atomic(b));
+}
+
+// Does whatever conflicts with `earlier` conflict with `later` too?
+constexpr bool stands_for(AccessClass later, AccessClass earlier) {
+  return (is_write(later) || !is_write(earlier)) && (!is_atomic(later) || is_atomic(earlier));
+}
+static_assert(stands_for(AccessClass::kWrite, AccessClass::kAtomicRead));
+static_assert(stands_for(AccessClass::kRead, AccessClass::kAtomicRead));
+static_assert(!stands_for(AccessClass::kRead, AccessClass::kAtomicWrite));
+static_assert(!stands_for(AccessClass::kAtomicWrite, AccessClass::kRead));
+
+}  // namespace
+
+void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
+  const bool atomic = event.order != MemoryOrder::kPlain;
+  if (atomic) happens_before_.on_atomic_read(event);
+  Now now;
+  now.access = {time_of(ordinal), happens_before_.slot(event.thread), event.site,
+                stacks_.current(event.thread), locks_.current(event.thread)};
+  now.operation = {event.kind, event.order};
+  now.access_class = class_of(event);
+  now.thread = event.thread;
+  if (schedulable_) {
+    schedulable_->adopt_slot(event.thread, now.access.slot);
+    if (atomic) schedulable_->on_atomic_read(event);
+  }
+
+  // The common case: a cell of its own, everything ordered, no list.
+  if (const CellId id = history_.find_exactly(event.address, event.size)) {
+    Cell& cell = history_.cell(id);
+    const auto ordered = [&](const Access& earlier) {
+      return happens_before_.ordered(earlier.slot, earlier.time, now.thread);
+    };
+    if (cell.further == 0 && ordered(cell.write) && ordered(cell.read)) {
+      if (now.access_class == AccessClass::kRead) {
+        cell.read = now.access;
+        cell.read_operation = now.operation;
+        return;
+      }
+      if (now.access_class == AccessClass::kWrite) {
+        cell.write = now.access;
+        cell.write_operation = now.operation;
+        cell.write_clock = schedulable().clock(now.thread);
+        cell.read = {};
+        return;
+      }
+    }
+    check(now, id, event.address);
+    touched_.assign(1, id);
+  } else {
+    touched_.clear();
+    history_.cover(event.address, event.size, [&](CellId piece, Address address) {
+      check(now, piece, address);
+      touched_.push_back(piece);
+    });
+  }
+  // All checks came before what this access learns and leaves behind.
+  learn_last_writes(now);
+  for (const CellId id : touched_) remember(now, id);
+  if (atomic) {
+    happens_before_.on_atomic_write(event, ordinal);
+    if (schedulable_) schedulable_->on_atomic_write(event, ordinal);
+    collect_if_crowded();
+  }
+}
+
+void RaceEngine::on_other(const Event& event, EventOrdinal ordinal) {
+  happens_before_.on(event, ordinal);
+  if (schedulable_) {
+    schedulable_->adopt_slot(event.thread, happens_before_.slot(event.thread));
+    if (event.kind == EventKind::kFork) {
+      const auto child = static_cast<ThreadId>(event.value);
+      schedulable_->adopt_slot(child, happens_before_.slot(child));
+    }
+    schedulable_->on(event, ordinal);
+  }
+  if (event.kind == EventKind::kAlloc) {
+    history_.clear(event.address, event.value);
+    blocks_[event.address] = event.value;
+  } else if (event.kind == EventKind::kFree) {
+    on_free(event, ordinal);
+  }
+  collect_if_crowded();
+}
+
+void RaceEngine::on_free(const Event& event, EventOrdinal ordinal) {
+  const auto block = blocks_.find(event.address);
+  const std::uint64_t known = block == blocks_.end() ? 0 : block->second;
+  const std::uint64_t size = event.value != 0 ? event.value : known;
+  if (block != blocks_.end()) blocks_.erase(block);
+  Now now;
+  now.access = {time_of(ordinal), happens_before_.slot(event.thread), event.site,
+                stacks_.current(event.thread), locks_.current(event.thread)};
+  now.operation = {event.kind, MemoryOrder::kPlain};
+  now.access_class = AccessClass::kWrite;
+  now.thread = event.thread;
+  history_.cover_touched(event.address, size,
+                         [&](CellId id, Address address) { check(now, id, address); });
+  last_writes_.clear();  // a Free reads nothing
+  history_.clear(event.address, size);
+}
+
+void RaceEngine::check(const Now& now, CellId id, Address address) {
+  Cell& cell = history_.cell(id);
+  const auto races = [&](const Access& earlier, AccessClass earlier_class) {
+    return earlier.time != 0 && conflict(earlier_class, now.access_class) &&
+           !happens_before_.ordered(earlier.slot, earlier.time, now.thread);
+  };
+  bool any = false;
+  if (races(cell.write, AccessClass::kWrite)) {
+    report(now, cell, address, cell.write, cell.write_operation);
+    any = true;
+  }
+  if (races(cell.read, AccessClass::kRead)) {
+    report(now, cell, address, cell.read, cell.read_operation);
+    any = true;
+  }
+  if (cell.further != 0) {
+    for (const FurtherAccess& other : history_.further(cell)) {
+      if (!races(other.access, other.access_class)) continue;
+      report(now, cell, address, other.access, other.operation);
+      any = true;
+    }
+  }
+  if (!any) return;
+  cell.reported = true;
+  if (heddle::is_read(now.operation.kind)) note_last_write(now, cell);
+}
+
+void RaceEngine::report(const Now& now, const Cell& cell, Address address, const Access& earlier,
+                        Operation operation) {
+  const bool is_schedulable =
+      !schedulable_ || !schedulable_->ordered(earlier.slot, earlier.time, now.thread);
+  if (cell.reported && !is_schedulable) return;
+  Race race;
+  race.address = address;
+  race.size = cell.last - cell.first + 1u;
+  race.earlier = {earlier, operation};
+  race.later = {now.access, now.operation};
+  race.first = !cell.reported;
+  race.schedulable = is_schedulable;
+  sink_.on_race(race);
+}
+
+// The write whose value a racing read sees, if it is the other side of a race.
+void RaceEngine::note_last_write(const Now& now, const Cell& cell) {
+  const Access* last = &cell.write;
+  ClockId clock = cell.write_clock;
+  AccessClass last_class = AccessClass::kWrite;
+  if (cell.further != 0) {
+    for (const FurtherAccess& other : history_.further(const_cast<Cell&>(cell))) {
+      if (!is_write(other.access_class) || other.access.time <= last->time) continue;
+      last = &other.access;
+      clock = other.clock;
+      last_class = other.access_class;
+    }
+  }
+  if (last->time == 0 || !conflict(last_class, now.access_class)) return;
+  last_writes_.push_back({clock, last->slot, last->time});
+}
+
+void RaceEngine::learn_last_writes(const Now& now) {
+  if (last_writes_.empty()) return;
+  if (!schedulable_) schedulable_ = happens_before_;
+  for (const Moment& write : last_writes_) schedulable_->learn(now.thread, write);
+  last_writes_.clear();
+}
+
+void RaceEngine::remember(const Now& now, CellId id) {
+  Cell& cell = history_.cell(id);
+  const auto stood_for = [&](const Access& earlier, AccessClass earlier_class) {
+    return stands_for(now.access_class, earlier_class) &&
+           happens_before_.ordered(earlier.slot, earlier.time, now.thread);
+  };
+  if (cell.further != 0) {
+    std::vector<FurtherAccess>& list = history_.further(cell);
+    std::erase_if(list, [&](const FurtherAccess& other) {
+      return stood_for(other.access, other.access_class);
+    });
+    if (list.empty()) history_.drop_further(cell);
+  }
+  if (stood_for(cell.read, AccessClass::kRead)) cell.read = {};
+  const ClockId clock = is_write(now.access_class) ? schedulable().clock(now.thread) : 0;
+
+  if (now.access_class == AccessClass::kWrite) {
+    if (cell.write.time != 0 && !stood_for(cell.write, AccessClass::kWrite)) {
+      history_.further(cell).push_back(
+          {cell.write, cell.write_clock, AccessClass::kWrite, cell.write_operation});
+    }
+    cell.write = now.access;
+    cell.write_clock = clock;
+    cell.write_operation = now.operation;
+    return;
+  }
+  if (now.access_class == AccessClass::kRead && cell.read.time == 0) {
+    cell.read = now.access;
+    cell.read_operation = now.operation;
+    return;
+  }
+  history_.further(cell).push_back({now.access, clock, now.access_class, now.operation});
+}
+
+// What writes remember belongs to the schedulable relation once there is one.
+void RaceEngine::collect_if_crowded() {
+  const std::size_t roots = history_.cells();
+  if (!happens_before_.wants_collection(roots) &&
+      !(schedulable_ && schedulable_->wants_collection(roots))) {
+    return;
+  }
+  if (schedulable_) {
+    happens_before_.begin_collection();
+    happens_before_.end_collection();
+  }
+  HappensBefore& remembered = schedulable();
+  remembered.begin_collection();
+  history_.for_each_clock([&](ClockId clock) { remembered.keep(clock); });
+  remembered.end_collection();
+}
+
+}  // namespace heddle::race
