@@ -41,7 +41,7 @@ VariableName Describer::variable(SiteId id, Address address, std::uint32_t size)
     out.declared = {"", std::string(catalog_.text(symbol->file)), symbol->line, 0};
     if (is_member && site.field != 0) {
       out.name = fmt::format("{}.{}", name, catalog_.text(site.field));
-    } else if (offset == 0 && (size == symbol->size || size == 0)) {
+    } else if (offset == 0 && (size == symbol->size || size == 0 || symbol->size <= 8)) {
       out.name = name;
     } else if (size != 0 && symbol->size % size == 0 && offset % size == 0) {
       out.name = fmt::format("{}[{}]", name, offset / size);
