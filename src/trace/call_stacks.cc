@@ -19,14 +19,13 @@ std::vector<CallStacks::Frame> CallStacks::frames(StackId stack) const {
 }
 
 StackId CallStacks::child(StackId parent, Frame frame) {
-  std::vector<StackId>& siblings =
-      children_[(static_cast<std::uint64_t>(parent) << 32) | frame.function];
-  for (const StackId id : siblings) {
-    if (nodes_[id].frame.call_site == frame.call_site) return id;
-  }
-  nodes_.push_back({parent, frame});
-  siblings.push_back(static_cast<StackId>(nodes_.size() - 1));
-  return siblings.back();
+  const StackId last = nodes_[parent].last_child;
+  if (last != 0 && nodes_[last].frame == frame) return last;
+  const auto next = static_cast<StackId>(nodes_.size());
+  const auto [at, is_new] = children_.try_emplace({parent, frame}, next);
+  if (is_new) nodes_.push_back({parent, frame, 0});
+  nodes_[parent].last_child = at->second;
+  return at->second;
 }
 
 // Frames that were left without a Leave (longjmp, a lost record) go with the function that is known

@@ -9,8 +9,10 @@
 #include "trace/event.h"
 
 #include <cstdint>
-#include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include <absl/container/flat_hash_map.h>
 
 namespace heddle {
 
@@ -21,6 +23,8 @@ class CallStacks {
   struct Frame {
     FunctionId function{};
     SiteId call_site{};  // where `function` was called, if known
+
+    bool operator==(const Frame&) const = default;
   };
 
   CallStacks();
@@ -38,14 +42,25 @@ class CallStacks {
   struct Node {
     StackId parent{};
     Frame frame;
+    StackId last_child{};  // most calls repeat the last one
+  };
+  struct ChildKey {
+    StackId parent{};
+    Frame frame;
+
+    bool operator==(const ChildKey&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const ChildKey& key) {
+      return H::combine(std::move(hash), key.parent, key.frame.function, key.frame.call_site);
+    }
   };
 
   StackId child(StackId parent, Frame frame);
   StackId leave(StackId stack, FunctionId function) const;
 
   std::vector<Node> nodes_;
-  std::unordered_map<std::uint64_t, std::vector<StackId>> children_;  // by parent and function
-  std::vector<StackId> now_;                                          // by thread
+  absl::flat_hash_map<ChildKey, StackId> children_;
+  std::vector<StackId> now_;  // by thread
 };
 
 }  // namespace heddle

@@ -27,10 +27,13 @@ Avio::Avio(const Catalog& catalog, const Options& options)
       finder_(options.granule, *this) {}
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  constexpr std::size_t kAhead = 12;
+  constexpr std::size_t kAhead = 16;
   for (std::size_t n = 0; n < batch.size(); ++n) {
     const Event& event = batch[n];
-    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead]);
+    if (n + kAhead < batch.size()) {
+      finder_.shadow().prefetch_cell(batch[n + kAhead].address);
+      finder_.shadow().prefetch_history(batch[n + kAhead / 2].address);
+    }
     switch (event.kind) {
       case EventKind::kRead:
       case EventKind::kWrite:

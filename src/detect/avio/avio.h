@@ -68,7 +68,7 @@ class Avio : public Detector, private TripleSink {
 
   // Splits at sites about which nothing was learned (never executed in a passing run).
   std::uint64_t unjudged() const { return unjudged_; }
-  Shadow::Memory memory() const { return finder_.memory(); }
+  Shadow::Memory memory() const { return finder_.shadow().memory(); }
 
  private:
   struct StaticKey {

@@ -26,14 +26,13 @@ class TripleFinder {
         Touch::make(actor_of(event.thread), event.kind, ordinal - base_, event.site, context),
         event.address, event.size);
   }
-  void prefetch(const Event& event) const { shadow_.prefetch(event.address); }
+  const Shadow& shadow() const { return shadow_; }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
 
   EventOrdinal ordinal(const Touch& touch) const { return base_ + touch.ordinal(); }
   ThreadId thread(const Touch& touch) const { return threads_[touch.actor()]; }
-  Shadow::Memory memory() const { return shadow_.memory(); }
 
  private:
   static constexpr Actor kNone = ~Actor{0};

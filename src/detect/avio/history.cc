@@ -4,9 +4,8 @@
 
 namespace heddle::avio {
 
-History::History(const Touch& owner) : capacity_(kFirstCapacity), slots_(new Slot[kFirstCapacity]) {
-  Slot& slot = slots_[owner.actor() & (capacity_ - 1)];
-  slot.last = owner;
+History::History(const Touch& owner) {
+  few_[owner.actor() & (kFew - 1)] = owner;
   used_ = 1;
   if (owner.writes()) {
     write_ = owner;
@@ -16,11 +15,17 @@ History::History(const Touch& owner) : capacity_(kFirstCapacity), slots_(new Slo
 
 History::History(const History& other)
     : write_(other.write_),
-      unseen_(other.unseen_),
       capacity_(other.capacity_),
       used_(other.used_),
-      slots_(new Slot[other.capacity_]) {
-  std::copy_n(other.slots_.get(), capacity_, slots_.get());
+      unseen_(other.unseen_),
+      few_(other.few_) {
+  const auto copy = [&](const std::unique_ptr<Touch[]>& from, std::unique_ptr<Touch[]>& to) {
+    if (from == nullptr) return;
+    to = std::make_unique<Touch[]>(capacity_);
+    std::copy_n(from.get(), capacity_, to.get());
+  };
+  copy(other.more_, more_);
+  copy(other.readers_, readers_);
 }
 
 History& History::operator=(const History& other) {
@@ -30,16 +35,18 @@ History& History::operator=(const History& other) {
 
 bool History::on(const Touch& touch, const std::vector<bool>& ended, Split* out) {
   const Actor actor = touch.actor();
-  Slot* slot = find(actor);
+  std::uint32_t at = find(actor);
   bool found = false;
-  if (slot != nullptr) {
-    const Touch& p = slot->last;
+  if (at != kNone) {
+    Touch p = slots()[at];
     if (p.writes() && !touch.reads()) {
-      if (slot->first_reader) {
-        *out = {SplitCase::kWriteReadWrite, p, slot->first_reader};
+      if ((p.bits & kReadSince) != 0) {
+        p.bits &= ~kReadSince;
+        *out = {SplitCase::kWriteReadWrite, p, readers_[at]};
         found = true;
       }
     } else if (write_.ordinal() > p.ordinal()) {
+      p.bits &= ~kReadSince;
       *out = {p.writes()      ? SplitCase::kWriteWriteRead
               : touch.reads() ? SplitCase::kReadWriteRead
                               : SplitCase::kReadWriteWrite,
@@ -47,61 +54,81 @@ bool History::on(const Touch& touch, const std::vector<bool>& ended, Split* out)
       found = true;
     }
   } else {
-    slot = &insert(actor, ended);
+    at = insert(actor, ended);
   }
   if (unseen_) {
-    if (touch.reads() && write_.actor() != actor) {
-      if (Slot* writer = find(write_.actor())) writer->first_reader = touch;
-    }
+    if (touch.reads() && write_.actor() != actor) remember_reader(touch);
     unseen_ = false;
   }
   if (touch.writes()) {
     write_ = touch;
     unseen_ = true;
   }
-  slot->last = touch;
-  slot->first_reader = Touch();
+  slots()[at] = touch;
   return found;
 }
 
-History::Slot* History::find(Actor actor) {
+void History::remember_reader(const Touch& reader) {
+  const std::uint32_t writer = find(write_.actor());
+  if (writer == kNone) return;  // it ended and was thrown out
+  if (readers_ == nullptr) readers_ = std::make_unique<Touch[]>(capacity_);
+  readers_[writer] = reader;
+  slots()[writer].bits |= kReadSince;
+}
+
+std::uint32_t History::find(Actor actor) const {
+  const Touch* all = slots();
   const std::uint32_t wrap = capacity_ - 1;
   std::uint32_t at = actor & wrap;
   for (std::uint32_t probes = 0; probes < capacity_; ++probes, at = (at + 1) & wrap) {
-    Slot& slot = slots_[at];
-    if (!slot.last) return nullptr;
-    if (slot.last.actor() == actor) return &slot;
+    if (!all[at]) return kNone;
+    if (all[at].actor() == actor) return at;
   }
-  return nullptr;
+  return kNone;
 }
 
-History::Slot& History::insert(Actor actor, const std::vector<bool>& ended) {
-  // Four slots may fill up (dense actors rarely collide); more are kept three quarters full.
-  const std::uint32_t limit = capacity_ <= kFirstCapacity ? capacity_ : capacity_ - capacity_ / 4;
+// The slot stays empty until the caller fills it.
+std::uint32_t History::insert(Actor actor, const std::vector<bool>& ended) {
+  // Few slots may fill up (dense actors rarely collide); more are kept three quarters full.
+  const std::uint32_t limit = capacity_ == kFew ? kFew : capacity_ - capacity_ / 4;
   if (used_ >= limit) rebuild(ended);
   ++used_;
   const std::uint32_t wrap = capacity_ - 1;
   std::uint32_t at = actor & wrap;
-  while (slots_[at].last) at = (at + 1) & wrap;
-  return slots_[at];
+  while (slots()[at]) at = (at + 1) & wrap;
+  return at;
 }
 
 // Drops ended threads; doubles the room only if more than half of it is still needed, so that the
 // cost of a rebuild is shared by as many insertions.
 void History::rebuild(const std::vector<bool>& ended) {
-  std::vector<Slot> live;
+  struct Live {
+    Touch last, reader;
+  };
+  std::vector<Live> live;
   for (std::uint32_t i = 0; i < capacity_; ++i) {
-    if (slots_[i].last && !ended[slots_[i].last.actor()]) live.push_back(slots_[i]);
+    const Touch& slot = slots()[i];
+    if (slot && !ended[slot.actor()]) live.push_back({slot, readers_ ? readers_[i] : Touch()});
   }
   if (live.size() * 2 > capacity_) capacity_ *= 2;
-  slots_ = std::make_unique<Slot[]>(capacity_);
+  if (capacity_ == kFew) {
+    few_.fill(Touch());
+  } else {
+    more_ = std::make_unique<Touch[]>(capacity_);
+  }
+  if (readers_ != nullptr) readers_ = std::make_unique<Touch[]>(capacity_);
   used_ = static_cast<std::uint32_t>(live.size());
   const std::uint32_t wrap = capacity_ - 1;
-  for (const Slot& slot : live) {
-    std::uint32_t at = slot.last.actor() & wrap;
-    while (slots_[at].last) at = (at + 1) & wrap;
-    slots_[at] = slot;
+  for (const Live& each : live) {
+    std::uint32_t at = each.last.actor() & wrap;
+    while (slots()[at]) at = (at + 1) & wrap;
+    slots()[at] = each.last;
+    if (readers_ != nullptr) readers_[at] = each.reader;
   }
+}
+
+std::size_t History::memory() const {
+  return sizeof(Touch) * ((more_ ? capacity_ : 0) + (readers_ ? capacity_ : 0));
 }
 
 }  // namespace heddle::avio

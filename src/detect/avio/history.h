@@ -29,6 +29,7 @@
 
 #include "detect/avio/touch.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -40,7 +41,8 @@ struct Split {
   Touch p, r;
 };
 
-class History {
+// Two cache lines: what every access needs, and the slots of up to four threads.
+class alignas(64) History {
  public:
   History() = default;
   explicit History(const Touch& owner);  // the accesses before belonged to this one's thread only
@@ -54,24 +56,34 @@ class History {
   // `ended[actor]` tells which threads are no more.
   bool on(const Touch& touch, const std::vector<bool>& ended, Split* out);
 
-  std::size_t memory() const { return capacity_ * sizeof(Slot); }
+  void prefetch() const {
+    __builtin_prefetch(this, 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(this) + 64, 1);
+  }
+  std::size_t memory() const;  // beyond the object itself
 
  private:
-  struct Slot {
-    Touch last;          // empty: the slot is free
-    Touch first_reader;  // of the value that `last` wrote, if the next access was a remote read
-  };
-  static constexpr std::uint32_t kFirstCapacity = 4;
+  // A slot is the last access of a thread. Its form is kReadSince when the access was a write and
+  // the next access by anybody was a remote read, which then stands in readers_.
+  static constexpr std::uint64_t kReadSince = std::uint64_t{1} << 42;
+  static constexpr std::uint32_t kFew = 4;
+  static constexpr std::uint32_t kNone = ~0u;
 
-  Slot* find(Actor actor);
-  Slot& insert(Actor actor, const std::vector<bool>& ended);
+  Touch* slots() { return capacity_ == kFew ? few_.data() : more_.get(); }
+  const Touch* slots() const { return capacity_ == kFew ? few_.data() : more_.get(); }
+  std::uint32_t find(Actor actor) const;
+  std::uint32_t insert(Actor actor, const std::vector<bool>& ended);
   void rebuild(const std::vector<bool>& ended);
+  void remember_reader(const Touch& reader);
 
-  Touch write_;                 // the last write
-  bool unseen_ = false;         // nobody accessed the bytes since write_
-  std::uint32_t capacity_ = 0;  // a power of two
+  Touch write_;                       // the last write
+  std::unique_ptr<Touch[]> more_;     // slots, if there are more than kFew
+  std::unique_ptr<Touch[]> readers_;  // by slot; absent until there is one
+  std::uint32_t capacity_ = kFew;     // a power of two
   std::uint32_t used_ = 0;
-  std::unique_ptr<Slot[]> slots_;  // open addressing by actor; actors are dense
+  bool unseen_ = false;                      // nobody accessed the bytes since write_
+  alignas(64) std::array<Touch, kFew> few_;  // open addressing by actor; actors are dense
 };
+static_assert(sizeof(History) == 128);
 
 }  // namespace heddle::avio

@@ -23,47 +23,18 @@ void Shadow::begin(Actor actor) {
   ended_.push_back(false);
 }
 
-Shadow::Page* Shadow::find_page(std::uint64_t number) const {
-  CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
-  if (entry.number == number) return entry.page;
-  auto at = pages_.find(number);
+Shadow::Page* Shadow::look_up_page(std::uint64_t number) const {
+  const auto at = pages_.find(number);
   if (at == pages_.end()) return nullptr;
-  entry = {number, at->second.get()};
-  return entry.page;
+  cache_[number & (kCacheEntries - 1)] = {number, at->second.get()};
+  return at->second.get();
 }
 
-Shadow::Page& Shadow::page(std::uint64_t number) {
-  if (Page* found = find_page(number)) return *found;
+Shadow::Page& Shadow::add_page(std::uint64_t number) {
   std::unique_ptr<Page>& slot = pages_[number];
   slot = std::make_unique<Page>();
   cache_[number & (kCacheEntries - 1)] = {number, slot.get()};
   return *slot;
-}
-
-void Shadow::prefetch(Address address) const {
-  const std::uint64_t cell = address >> cell_shift_;
-  const CacheEntry& entry = cache_[(cell >> kPageBits) & (kCacheEntries - 1)];
-  if (entry.number == cell >> kPageBits) {
-    __builtin_prefetch(&entry.page->cells[cell & ((1u << kPageBits) - 1)], 1);
-  }
-}
-
-void Shadow::touch_cell(const Touch& touch, std::uint64_t number, std::uint8_t mask) {
-  Cell& cell = page(number >> kPageBits).cells[number & ((1u << kPageBits) - 1)];
-  // The ways of private data first: the same thread, the same bytes as before.
-  if (mask == kAll) {
-    if (form(cell.half[1]) == kJoined && cell.half[0].owner() == touch.owner()) {
-      cell.half[0] = touch;
-      return;
-    }
-  } else if (mask == kLow || mask == kHigh) {
-    State& half = cell.half[mask == kLow ? 0 : 1];
-    if (half.owner() == touch.owner() && half && form(cell.half[1]) != kJoined) {
-      half = touch;
-      return;
-    }
-  }
-  touch_slowly(touch, cell, number, mask);
 }
 
 void Shadow::touch_cells(const Touch& touch, Address first, Address last) {
@@ -241,7 +212,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
   std::uint64_t end_cell = (last >> cell_shift_) + 1;
   const auto edge = [&](std::uint64_t cell, Address from, Address to) {
     if (Page* at = find_page(cell >> kPageBits)) {
-      clear(at->cells[cell & ((1u << kPageBits) - 1)], mask(from, to));
+      clear(at->cells[cell & (kPageCells - 1)], mask(from, to));
     }
   };
   if (first_cell + 1 == end_cell) return edge(first_cell, address, last);
@@ -257,7 +228,6 @@ void Shadow::forget(Address address, std::uint64_t size) {
 
   // Whole cells from here on; whole pages are given back. A block much larger than what was
   // touched of it costs what was touched.
-  constexpr std::uint64_t kPageCells = std::uint64_t{1} << kPageBits;
   const auto forget_in_page = [&](std::uint64_t number, Page& at) {
     const std::uint64_t base = number << kPageBits;
     const std::uint64_t from = std::max(first_cell, base) - base;
@@ -299,9 +269,9 @@ void Shadow::forget_everything() {
 
 Shadow::Memory Shadow::memory() const {
   Memory out{pages_.size(), words_.live(), histories_.live(), 0};
-  out.bytes = pages_.size() * sizeof(Page) + words_.items().size() * sizeof(Word) +
-              histories_.items().size() * sizeof(History);
-  for (const History& history : histories_.items()) out.bytes += history.memory();
+  out.bytes = pages_.size() * sizeof(Page) + words_.size() * sizeof(Word) +
+              histories_.size() * sizeof(History);
+  for (std::uint32_t n = 0; n < histories_.size(); ++n) out.bytes += histories_[n].memory();
   return out;
 }
 

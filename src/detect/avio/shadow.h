@@ -28,7 +28,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -64,7 +63,17 @@ class Shadow {
       touch_cells(touch, address, last);
     }
   }
-  void prefetch(Address address) const;
+
+  // For an access to come: first its cell, and when that has arrived, the history it leads to.
+  void prefetch_cell(Address address) const {
+    if (const Cell* cell = cached_cell(address)) __builtin_prefetch(cell, 1);
+  }
+  void prefetch_history(Address address) const {
+    const Cell* cell = cached_cell(address);
+    if (cell != nullptr && form(cell->half[0]) == kShared) {
+      histories_[cell->half[0].site].prefetch();
+    }
+  }
 
   void forget(Address address, std::uint64_t size);
   void forget_everything();
@@ -99,8 +108,9 @@ class Shadow {
   };
 
   static constexpr unsigned kPageBits = 9;
+  static constexpr std::uint64_t kPageCells = std::uint64_t{1} << kPageBits;
   struct Page {
-    std::array<Cell, 1u << kPageBits> cells;
+    std::array<Cell, kPageCells> cells;
   };
 
   // Objects by index, in chunks that never move.
@@ -111,23 +121,28 @@ class Shadow {
       if (!free_.empty()) {
         const std::uint32_t index = free_.back();
         free_.pop_back();
-        items_[index] = std::move(value);
+        (*this)[index] = std::move(value);
         return index;
       }
-      items_.push_back(std::move(value));
-      return static_cast<std::uint32_t>(items_.size() - 1);
+      if (size_ % kChunk == 0) chunks_.push_back(std::make_unique<T[]>(kChunk));
+      (*this)[size_] = std::move(value);
+      return size_++;
     }
     void remove(std::uint32_t index) {
-      items_[index] = T();
+      (*this)[index] = T();
       free_.push_back(index);
     }
-    T& operator[](std::uint32_t index) { return items_[index]; }
-    const T& operator[](std::uint32_t index) const { return items_[index]; }
-    std::size_t live() const { return items_.size() - free_.size(); }
-    const std::deque<T>& items() const { return items_; }
+    T& operator[](std::uint32_t index) { return chunks_[index / kChunk][index % kChunk]; }
+    const T& operator[](std::uint32_t index) const {
+      return chunks_[index / kChunk][index % kChunk];
+    }
+    std::uint32_t size() const { return size_; }  // removed ones included
+    std::size_t live() const { return size_ - free_.size(); }
 
    private:
-    std::deque<T> items_;
+    static constexpr std::uint32_t kChunk = 256;
+    std::vector<std::unique_ptr<T[]>> chunks_;
+    std::uint32_t size_ = 0;
     std::vector<std::uint32_t> free_;
   };
 
@@ -138,10 +153,40 @@ class Shadow {
     return static_cast<std::uint8_t>((0xffu << from) & (0xffu >> (7 - (to & 7))));
   }
 
-  Page* find_page(std::uint64_t number) const;
-  Page& page(std::uint64_t number);
+  const Cell* cached_cell(Address address) const {
+    const std::uint64_t cell = address >> cell_shift_;
+    const CacheEntry& entry = cache_[(cell >> kPageBits) & (kCacheEntries - 1)];
+    if (entry.number != cell >> kPageBits) return nullptr;
+    return &entry.page->cells[cell & (kPageCells - 1)];
+  }
+  Page* find_page(std::uint64_t number) const {
+    const CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
+    return entry.number == number ? entry.page : look_up_page(number);
+  }
+  Page* look_up_page(std::uint64_t number) const;
+  Page& page(std::uint64_t number) {
+    Page* found = find_page(number);
+    return found != nullptr ? *found : add_page(number);
+  }
+  Page& add_page(std::uint64_t number);
 
-  void touch_cell(const Touch& touch, std::uint64_t cell, std::uint8_t mask);
+  // The ways of private data first: the same thread, the same bytes as before.
+  void touch_cell(const Touch& touch, std::uint64_t number, std::uint8_t mask) {
+    Cell& cell = page(number >> kPageBits).cells[number & (kPageCells - 1)];
+    if (mask == 0xff) {
+      if (form(cell.half[1]) == kJoined && cell.half[0].owner() == touch.owner()) {
+        cell.half[0] = touch;
+        return;
+      }
+    } else if (mask == 0x0f || mask == 0xf0) {
+      State& half = cell.half[mask == 0x0f ? 0 : 1];
+      if (half.owner() == touch.owner() && half && form(cell.half[1]) != kJoined) {
+        half = touch;
+        return;
+      }
+    }
+    touch_slowly(touch, cell, number, mask);
+  }
   void touch_cells(const Touch& touch, Address first, Address last);
   void touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
   void touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
