@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <threads.h>
 
 static mtx_t mutex, recursive, timed;
@@ -57,7 +58,8 @@ int main(void) {
   CHECK(tss_create(&key, destroy) == thrd_success);
   mtx_lock(&timed);
   thrd_t threads[4];
-  for (intptr_t i = 0; i < 4; ++i) CHECK(thrd_create(&threads[i], worker, (void*)i) == thrd_success);
+  for (intptr_t i = 0; i < 4; ++i)
+    CHECK(thrd_create(&threads[i], worker, (void*)i) == thrd_success);
   mtx_lock(&mutex);
   ready = 1;
   cnd_broadcast(&cond);

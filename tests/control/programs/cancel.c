@@ -1,7 +1,8 @@
-// Cancellation of threads that wait for a condition, sleep, join, wait for a semaphore, compute with
-// the asynchronous type, or have it disabled for a while; and, at the end, of the main thread.
+// Cancellation of threads that wait for a condition, sleep, join, wait for a semaphore, compute
+// with the asynchronous type, or have it disabled for a while; and, at the end, of the main thread.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <semaphore.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

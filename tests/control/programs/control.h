@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                        \
-  do {                                                                          \
-    if (!(condition)) {                                                         \
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
       fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                  \
-    }                                                                           \
+      exit(1);                                                                      \
+    }                                                                               \
   } while (0)
 
 // Starts `count` threads (their number is the argument), waits for them.

@@ -1,4 +1,5 @@
-// The synchronisation of the C++ library: some of it goes through pthread_*, some straight to futex.
+// The synchronisation of the C++ library: some of it goes through pthread_*, some straight to
+// futex.
 #define _GNU_SOURCE 1
 #include "control.h"
 

@@ -1,6 +1,7 @@
 // fork while other threads hold locks and wait; the child has threads of its own; exec.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <sys/wait.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,7 @@
 // A home-made mutex on the bare futex call, and a wait with a limit.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
@@ -14,14 +15,16 @@ static long futex(unsigned* at, int operation, unsigned value, const struct time
 
 static void lock(void) {
   unsigned expected = 0;
-  if (__atomic_compare_exchange_n(&word, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return;
+  if (__atomic_compare_exchange_n(&word, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return;
   while (__atomic_exchange_n(&word, 2, __ATOMIC_ACQUIRE) != 0) {
     if (futex(&word, FUTEX_WAIT_PRIVATE, 2, NULL) != 0) CHECK(errno == EAGAIN || errno == EINTR);
   }
 }
 
 static void unlock(void) {
-  if (__atomic_exchange_n(&word, 0, __ATOMIC_RELEASE) == 2) futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL);
+  if (__atomic_exchange_n(&word, 0, __ATOMIC_RELEASE) == 2)
+    futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL);
 }
 
 static void* worker(void* argument) {

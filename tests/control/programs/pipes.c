@@ -1,6 +1,7 @@
 // Threads that talk through pipes and socket pairs, with more bytes than fit.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <poll.h>
 #include <sys/socket.h>
 

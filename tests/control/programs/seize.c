@@ -1,6 +1,7 @@
 // Sleeps in the kernel by a call that nobody intercepts, while the others must go on.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <linux/futex.h>
 #include <sys/syscall.h>
 

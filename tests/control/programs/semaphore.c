@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <semaphore.h>
 
 static sem_t slots, mutex;

@@ -1,6 +1,7 @@
 // A server on a loopback socket: one thread accepts, one per client answers; several clients.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>

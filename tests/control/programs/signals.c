@@ -1,6 +1,7 @@
 // Handlers that run on threads that wait, sleep, compute or sit in a system call; sigwait; alarm.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <semaphore.h>
 #include <signal.h>
 

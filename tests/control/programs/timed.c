@@ -1,6 +1,7 @@
 // Time limits of every kind. Waiting for hours takes no time; the virtual clock says it did.
 #define _GNU_SOURCE
 #include "control.h"
+
 #include <semaphore.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
