@@ -215,6 +215,7 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
   if (step.kind == Step::Kind::kResync || (step.kind == Step::Kind::kEnter && plan_.frame)) {
     put(builder, word, frame_);
   }
+  if (step.kind == Step::Kind::kLibcall) point(builder, step.items.front());
   advance(builder, 1 + step.words);
 }
 

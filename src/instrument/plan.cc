@@ -54,6 +54,7 @@ class Planner {
   void scan();
   bool wants_marks() const;
   void plan_block(BlockPlan& plan);
+  void plan_libcall(BlockPlan& plan, llvm::CallBase& call);
   void begin_segment(const llvm::BasicBlock& block, std::uint32_t index);
   void add_access(const Access& access);
   void end_segment(BlockPlan& plan, SegmentEnd end, llvm::Instruction& at);
@@ -305,6 +306,28 @@ void Planner::plan_terminator(BlockPlan& plan) {
   end_segment(plan, end, terminator);
 }
 
+// The wrapper in the runtime reports the ranges; here is where they belong, and the scheduling
+// point.
+void Planner::plan_libcall(BlockPlan& plan, llvm::CallBase& call) {
+  Site site = site_at(call);
+  site.kind = EventKind::kRead;
+  site.flags = Site::kRange;
+  PlannedItem item;
+  item.site = static_cast<SiteId>(catalog_.sites.size());
+  item.access.instruction = &call;
+  for (llvm::Use& argument : call.args()) {
+    if (!argument->getType()->isPointerTy()) continue;
+    item.access.address = argument.get();
+    break;
+  }
+  catalog_.sites.push_back(site);
+  plan.steps.push_back({.kind = Step::Kind::kLibcall,
+                        .at = &call,
+                        .slot = unit_.add_slot(HEDDLE_SLOT_LIBCALL, item.site, 0),
+                        .words = 0,
+                        .items = {std::move(item)}});
+}
+
 void Planner::plan_block(BlockPlan& plan) {
   llvm::BasicBlock& block = *plan.block;
   std::uint32_t index = 0;
@@ -338,17 +361,7 @@ void Planner::plan_block(BlockPlan& plan) {
     segment_.defines = flow_.register_of(&call);
     end_segment(plan, SegmentEnd::kCall, call);
     if (found.call == CallKind::kRangeOfLibc) {
-      Site site = site_at(call);
-      site.kind = EventKind::kRead;
-      site.flags = Site::kRange;
-      catalog_.sites.push_back(site);
-      plan.steps.push_back(
-          {.kind = Step::Kind::kLibcall,
-           .at = &call,
-           .slot = unit_.add_slot(HEDDLE_SLOT_LIBCALL,
-                                  static_cast<std::uint32_t>(catalog_.sites.size() - 1), 0),
-           .words = 0,
-           .items = {}});
+      plan_libcall(plan, call);
     }
     const auto* plain = dyn_cast<llvm::CallInst>(&call);
     if (plain != nullptr && plain->isMustTailCall()) {

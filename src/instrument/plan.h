@@ -32,7 +32,7 @@ struct Step {
     kEnter,        // `slot`, `words`
     kLeave,        // `slot`; before `at`
     kResync,       // `slot`; before `at`
-    kLibcall,      // `slot`; before `at`
+    kLibcall,      // `slot`, one item: the scheduling point; before `at`
     kCall,         // `at`: the cursor has moved when it returns
   };
   Kind kind{};
