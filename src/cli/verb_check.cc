@@ -1,0 +1,144 @@
+// heddle check: what detectors say about a recorded trace.
+#include "cli/verb_check.h"
+
+#include "detect/registry.h"
+#include "finding/baseline.h"
+#include "finding/suppressions.h"
+#include "report/json.h"
+#include "report/terminal.h"
+#include "trace/source.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace heddle::cli {
+namespace {
+
+struct Options {
+  std::string trace;
+  std::string detect = "race";
+  std::vector<std::string> suppressions;
+  std::string baseline;
+  std::string write_baseline;
+  std::string fail_on;
+  std::vector<std::string> sources;
+  bool json = false;
+  bool salvage = false;
+};
+
+int fail(const Error& error) {
+  fmt::print(stderr, "heddle: {}\n", error.message);
+  return kUsage;
+}
+
+void warn(std::string_view what) { fmt::print(stderr, "heddle: {}\n", what); }
+
+// Reads the files first, so that a wrong name costs no analysis.
+Result<Suppressions> load_suppressions(const Options& options) {
+  Suppressions out;
+  for (const std::string& path : options.suppressions) {
+    Status status = out.load(path);
+    if (!status.ok()) return status.error();
+  }
+  for (const std::string& problem : out.problems()) warn(problem);
+  return out;
+}
+
+int run(const Options& options) {
+  Result<Suppressions> suppressions = load_suppressions(options);
+  if (!suppressions.ok()) return fail(suppressions.error());
+  Baseline baseline;
+  if (!options.baseline.empty()) {
+    Result<Baseline> loaded = Baseline::load(options.baseline);
+    if (!loaded.ok()) return fail(loaded.error());
+    baseline = std::move(*loaded);
+  }
+
+  Result<std::unique_ptr<EventSource>> source =
+      open_trace(options.trace, {.salvage = options.salvage});
+  if (!source.ok()) return fail(source.error());
+  Result<std::vector<std::unique_ptr<Detector>>> detectors =
+      make_detectors(options.detect, (*source)->catalog(), {});
+  if (!detectors.ok()) return fail(detectors.error());
+  Result<std::vector<Finding>> found = run_detectors(**source, *detectors);
+  if (!found.ok()) return fail(found.error());
+  if (const std::string warning = (*source)->warning(); !warning.empty()) warn(warning);
+
+  std::vector<Finding> findings = std::move(*found);
+  const Day day = today();
+  const std::size_t all = findings.size();
+  std::erase_if(findings, [&](const Finding& f) { return suppressions->suppresses(f, day); });
+  const std::size_t suppressed = all - findings.size();
+  for (const std::string& unused : suppressions->unused(day)) warn(unused);
+
+  if (!options.write_baseline.empty()) {
+    const Status written = write_baseline(options.write_baseline, findings);
+    if (!written.ok()) return fail(written.error());
+  }
+  const std::size_t unsuppressed = findings.size();
+  std::erase_if(findings, [&](const Finding& f) { return baseline.contains(f); });
+  const std::size_t in_baseline = unsuppressed - findings.size();
+
+  if (options.json) {
+    fmt::print("{}\n", report::json(findings, {{"trace", options.trace},
+                                               {"suppressed", fmt::format("{}", suppressed)},
+                                               {"in_baseline", fmt::format("{}", in_baseline)}}));
+  } else {
+    report::TerminalOptions terminal = report::terminal_options_for(1);
+    terminal.source_roots = options.sources;
+    fmt::print("{}", report::terminal(findings, terminal));
+    if (findings.empty()) fmt::print("nothing found by {}\n", options.detect);
+    if (suppressed != 0) fmt::print("{} suppressed\n", suppressed);
+    if (in_baseline != 0) fmt::print("{} already in the baseline\n", in_baseline);
+  }
+  const std::size_t counted = options.fail_on == "any" ? unsuppressed : findings.size();
+  return options.fail_on == "none" || counted == 0 ? kNothingNew : kFindings;
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("trace", options->trace, "a trace: binary, text notation or STD")->required();
+  app.add_option("--detect", options->detect, "detectors, separated by commas")
+      ->capture_default_str();
+  app.add_option("--suppressions", options->suppressions,
+                 "file of findings to leave out; ThreadSanitizer's files are understood; may be "
+                 "given several times")
+      ->type_name("FILE");
+  app.add_option("--baseline", options->baseline, "leave out findings that are in this file")
+      ->type_name("FILE");
+  app.add_option("--write-baseline", options->write_baseline,
+                 "write the findings that are not suppressed to this file")
+      ->type_name("FILE");
+  app.add_option("--fail-on", options->fail_on,
+                 "status 1 for findings that are not in the baseline (new), for all that are not "
+                 "suppressed (any), or never (none)")
+      ->default_val("new")
+      ->check(CLI::IsMember({"new", "any", "none"}));
+  app.add_option("--source", options->sources, "folder to look for source files in; several")
+      ->type_name("DIR");
+  app.add_flag("--json", options->json, "the report as JSON");
+  app.add_flag("--salvage", options->salvage,
+               "read a damaged trace up to the first damage instead of refusing it");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Verb kCheckVerb = {
+    .name = "check",
+    .summary = "Runs detectors over a recorded trace",
+    .description =
+        "Reads a trace (binary, text notation or RAPID's STD text, told apart by content), runs "
+        "the detectors named and prints what they found. Exit status: 0 nothing new, 1 findings, "
+        "2 wrong use or a trace that cannot be read.",
+    .example = "heddle check run.heddle --detect race,lockset\n"
+               "heddle check run.heddle --detect race --suppressions tsan.supp --baseline known\n"
+               "heddle check trace.std --detect serializability --json",
+    .declare = declare,
+};
+
+}  // namespace heddle::cli

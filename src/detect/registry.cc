@@ -1,0 +1,69 @@
+#include "detect/registry.h"
+
+#include "detect/race/race.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace heddle {
+namespace {
+
+template <typename T>
+std::unique_ptr<Detector> make(const Catalog& catalog, const DetectorSettings&) {
+  return std::make_unique<T>(catalog);
+}
+
+constexpr DetectorEntry kDetectors[] = {
+    {"race", "data races by happens-before", make<race::RaceDetector>},
+};
+
+std::string all_names() {
+  std::vector<std::string_view> names;
+  for (const DetectorEntry& entry : kDetectors) names.push_back(entry.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::span<const DetectorEntry> detectors() { return kDetectors; }
+
+Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view names,
+                                                              const Catalog& catalog,
+                                                              const DetectorSettings& settings) {
+  std::vector<std::unique_ptr<Detector>> out;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const auto entry = std::find_if(std::begin(kDetectors), std::end(kDetectors),
+                                    [&](const DetectorEntry& e) { return e.name == name; });
+    if (entry == std::end(kDetectors)) {
+      return Error{fmt::format("there is no detector `{}`; there are {}", name, all_names())};
+    }
+    out.push_back(entry->make(catalog, settings));
+  }
+  if (out.empty()) return Error{fmt::format("no detector named; there are {}", all_names())};
+  return out;
+}
+
+Result<std::vector<Finding>> run_detectors(EventSource& source,
+                                           std::span<const std::unique_ptr<Detector>> detectors) {
+  EventOrdinal first = 0;
+  while (true) {
+    Result<std::span<const Event>> batch = source.next();
+    if (!batch.ok()) return batch.error();
+    if (batch->empty()) break;
+    for (const std::unique_ptr<Detector>& detector : detectors) detector->on(*batch, first);
+    first += batch->size();
+  }
+  std::vector<Finding> out;
+  for (const std::unique_ptr<Detector>& detector : detectors) {
+    std::vector<Finding> findings = detector->finish();
+    std::move(findings.begin(), findings.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+}  // namespace heddle

@@ -1,0 +1,38 @@
+// The table of detectors: `--detect NAME`. A new detector is one line in registry.cc.
+#pragma once
+
+#include "base/result.h"
+#include "detect/detector.h"
+#include "trace/catalog.h"
+#include "trace/source.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heddle {
+
+// What the user set for detectors; each reads what concerns it. Whatever comes from a file was
+// read by the caller: detectors open none.
+struct DetectorSettings {};
+
+struct DetectorEntry {
+  std::string_view name;
+  std::string_view summary;  // one line
+  std::unique_ptr<Detector> (*make)(const Catalog& catalog, const DetectorSettings& settings);
+};
+
+std::span<const DetectorEntry> detectors();
+
+// By a comma-separated list of names. `catalog` must outlive them.
+Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view names,
+                                                              const Catalog& catalog,
+                                                              const DetectorSettings& settings);
+
+// One pass over the trace for all of them; their findings one after the other.
+Result<std::vector<Finding>> run_detectors(EventSource& source,
+                                           std::span<const std::unique_ptr<Detector>> detectors);
+
+}  // namespace heddle
