@@ -1,6 +1,7 @@
 // The command `heddle`: a table of verbs.
 #include "cli/record.h"
 #include "cli/verb.h"
+#include "cli/verb_check.h"
 
 #include <cstdio>
 #include <string>
@@ -11,6 +12,7 @@ namespace heddle::cli {
 std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
       kRecordVerb,
+      kCheckVerb,
       kCollectVerb,
   };
   return table;

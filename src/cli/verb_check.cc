@@ -35,7 +35,9 @@ int fail(const Error& error) {
   return kUsage;
 }
 
-void warn(std::string_view what) { fmt::print(stderr, "heddle: {}\n", what); }
+void warn(std::string_view what) {
+  fmt::print(stderr, "heddle: {}\n", what);
+}
 
 // Reads the files first, so that a wrong name costs no analysis.
 Result<Suppressions> load_suppressions(const Options& options) {
@@ -135,9 +137,10 @@ const Verb kCheckVerb = {
         "Reads a trace (binary, text notation or RAPID's STD text, told apart by content), runs "
         "the detectors named and prints what they found. Exit status: 0 nothing new, 1 findings, "
         "2 wrong use or a trace that cannot be read.",
-    .example = "heddle check run.heddle --detect race,lockset\n"
-               "heddle check run.heddle --detect race --suppressions tsan.supp --baseline known\n"
-               "heddle check trace.std --detect serializability --json",
+    .example =
+        "heddle check run.heddle --detect race,lockset\n"
+        "heddle check run.heddle --detect race --suppressions tsan.supp --baseline known\n"
+        "heddle check trace.std --detect serializability --json",
     .declare = declare,
 };
 

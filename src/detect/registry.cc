@@ -28,7 +28,9 @@ std::string all_names() {
 
 }  // namespace
 
-std::span<const DetectorEntry> detectors() { return kDetectors; }
+std::span<const DetectorEntry> detectors() {
+  return kDetectors;
+}
 
 Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view names,
                                                               const Catalog& catalog,

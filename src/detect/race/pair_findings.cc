@@ -115,9 +115,10 @@ Finding* PairFindings::add(const Witness& earlier, const Witness& later) {
   return &findings_.back();
 }
 
+// As context: the last synchronisation before each access, and the next after the earlier one.
 void PairFindings::add_nearby(Finding& finding, const Witness& earlier,
                               const Witness& later) const {
-  const auto add = [&](const RecentSync::Operation& operation, const char* note) {
+  const auto add = [&](const RecentSync::Operation& operation) {
     if (operation.ordinal == kNoEvent) return;
     if (operation.ordinal == earlier.ordinal || operation.ordinal == later.ordinal) return;
     Witness witness;
@@ -130,13 +131,12 @@ void PairFindings::add_nearby(Finding& finding, const Witness& earlier,
     witness.address = operation.event.address;
     Step step = narrator_.step(witness, "");
     if (!is_access(witness.kind)) step.variable.name = narrator_.describe().object(witness.address);
-    step.note = note;
     finding.steps.push_back(std::move(step));
   };
-  add(sync_.before(earlier.thread, earlier.ordinal), "the last synchronisation before 1");
+  add(sync_.before(earlier.thread, earlier.ordinal));
   const RecentSync::Operation between = sync_.after(earlier.thread, earlier.ordinal);
-  if (between.ordinal < later.ordinal) add(between, "the next synchronisation after 1");
-  add(sync_.before(later.thread, later.ordinal), "the last synchronisation before 2");
+  if (between.ordinal < later.ordinal) add(between);
+  add(sync_.before(later.thread, later.ordinal));
   std::stable_sort(finding.steps.begin(), finding.steps.end(),
                    [](const Step& a, const Step& b) { return a.ordinal < b.ordinal; });
 }

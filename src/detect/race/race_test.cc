@@ -35,7 +35,7 @@ TEST(RaceDetector, NamesBothSidesWithStacksLocksAndVariable) {
   EXPECT_EQ(finding.steps[1].place.line, 10u);
   EXPECT_EQ(finding.steps[1].stack.at(0).function, "deposit");
   EXPECT_EQ(finding.steps[1].locks.at(0).acquired.line, 9u);
-  EXPECT_EQ(finding.steps[2].note, "the next synchronisation after 1");
+  EXPECT_EQ(finding.steps[2].kind, EventKind::kRelease);
   EXPECT_EQ(finding.steps[2].variable.name, "m");
   EXPECT_EQ(finding.steps[3].stack.at(0).function, "audit");
   EXPECT_EQ(finding.fingerprint.size(), 16u);
