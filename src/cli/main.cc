@@ -1,4 +1,5 @@
 // The command `heddle`: a table of verbs.
+#include "cli/control.h"
 #include "cli/record.h"
 #include "cli/verb.h"
 #include "cli/verb_check.h"
@@ -13,6 +14,8 @@ std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
       kRecordVerb,
       kCheckVerb,
+      kReplayVerb,
+      kTryVerb,
       kCollectVerb,
   };
   return table;

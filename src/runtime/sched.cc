@@ -2,6 +2,8 @@
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
 
+#include <signal.h>
+
 namespace heddle::rt {
 
 Sched g_sched;
@@ -21,6 +23,12 @@ inline Thread* load_holder() {
 }
 inline void store_holder(Thread* thread) {
   __atomic_store_n(&g_sched.holder, thread, __ATOMIC_RELAXED);
+}
+
+// Here a debugger stops, with the thread's own stack above.
+void stop_if_asked(const Thread* self) {
+  if (self->id != g_sched.stop_thread || self->steps != g_sched.stop_step) return;
+  raw_syscall(SYS_tgkill, raw_getpid(), raw_gettid(), SIGTRAP);
 }
 
 // The holder goes on unless the strategy says otherwise.
@@ -72,6 +80,7 @@ void point_slowly(PointKind kind, const volatile void* object, const void* pc) {
   const Busy busy(self);
   lock_as_holder();
   count_point(self, kind);
+  stop_if_asked(self);
   bool loses = kind == PointKind::kYield || g_sched.points >= g_sched.slice_end;
   if (object == self->spin_object && pc == self->spin_pc) {
     loses |= ++self->spin_count >= kSpinLimit;
@@ -135,6 +144,7 @@ WakeReason block(PointKind kind, Wait* wait) {
   if (self->once_depth != 0) once_check(self);
   lock_as_holder();
   count_point(self, kind);
+  stop_if_asked(self);
   g_sched.blocked.push(wait);
   if (wait->deadline != kNoDeadline) ++g_sched.timed;
   if (wait->descriptors != nullptr) ++g_sched.descriptor_waiters;
@@ -229,6 +239,10 @@ void arm() {
   if (g_sched.timed != 0) {
     const uint64_t due = clock_point_of(next_deadline());
     if (due < next) next = due;
+  }
+  if (holder->id == g_sched.stop_thread && holder->steps < g_sched.stop_step) {
+    const uint64_t stop = g_sched.points + (g_sched.stop_step - holder->steps);
+    if (stop < next) next = stop;
   }
   g_sched.next_action = next;
 }

@@ -31,7 +31,9 @@ void pin() {
   if (!rt_option(pin)) return;
   if (raw_syscall(SYS_sched_getaffinity, 0, sizeof g_cpus, as_long(&g_cpus)) <= 0) return;
   unsigned cpu = 0;
-  if (raw_syscall(SYS_getcpu, as_long(&cpu), 0) < 0 || cpu >= CPU_SETSIZE) return;
+  if (raw_syscall(SYS_getcpu, as_long(&cpu), 0) < 0) return;
+  if (rt_option(processor) != 0) cpu = static_cast<unsigned>(rt_option(processor) - 1);
+  if (cpu >= CPU_SETSIZE) return;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(cpu, &one);
@@ -88,6 +90,27 @@ void end_thread(Thread* self) {
   wake_turn(next);
 }
 
+// "THREAD.STEP" of the option stop_at.
+void parse_stop() {
+  g_sched.stop_thread = ~0u;
+  const char* at = rt_option(stop_at);
+  if (*at == '\0') return;
+  uint64_t numbers[2] = {};
+  for (unsigned k = 0; k < 2; ++k) {
+    const char* start = at;
+    for (; *at >= '0' && *at <= '9'; ++at) {
+      numbers[k] = numbers[k] * 10 + static_cast<uint64_t>(*at - '0');
+    }
+    if (at == start || *at != (k == 0 ? '.' : '\0')) {
+      say("stop_at=%s is not THREAD.STEP; ignored", rt_option(stop_at));
+      return;
+    }
+    ++at;
+  }
+  g_sched.stop_thread = static_cast<uint32_t>(numbers[0]);
+  g_sched.stop_step = numbers[1];
+}
+
 }  // namespace
 
 void sched_init() {
@@ -103,6 +126,7 @@ void sched_init() {
   strategy_select();
   adopt_caller();
   schedule_open();
+  parse_stop();
   pin();
   g_sched.slice_end = kSlicePoints;
   arm();

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,6 +68,35 @@ __attribute__((format(printf, 1, 2))) void put_line(const char* format, ...) {
   g_writer.data[g_writer.used++] = '\n';
 }
 
+// The command line, quoted for a shell; left out when it is too long for a line.
+void put_command() {
+  char words[kLongestLine / 2];
+  const long fd = raw_syscall(SYS_open, as_long("/proc/self/cmdline"), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const long got = raw_syscall(SYS_read, fd, as_long(words), sizeof words);
+  raw_close(static_cast<int>(fd));
+  if (got <= 0 || got == static_cast<long>(sizeof words)) return;
+  char line[kLongestLine];
+  size_t used = 0;
+  for (long at = 0; at < got;) {
+    if (used + 8 > sizeof line) return;
+    if (at != 0) line[used++] = ' ';
+    line[used++] = '\'';
+    for (; at < got && words[at] != '\0'; ++at) {
+      if (used + 8 > sizeof line || words[at] == '\n') return;
+      if (words[at] == '\'') {
+        memcpy(line + used, "'\\'", 3);
+        used += 3;
+      }
+      line[used++] = words[at];
+    }
+    line[used++] = '\'';
+    ++at;
+  }
+  line[used] = '\0';
+  put_line("command %s", line);
+}
+
 void open_file(const char* path) {
   const long fd =
       raw_syscall(SYS_open, as_long(path), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -77,6 +107,7 @@ void open_file(const char* path) {
   g_writer.fd = static_cast<int>(fd);
   put_line("heddle-schedule 1");
   put_line("program %s", program_invocation_short_name);
+  put_command();
   put_line("build-id %s", program_build_id());
   put_line("strategy %s seed %lu", g_strategy->name, rt_option(seed));
 }
@@ -227,6 +258,11 @@ void schedule_diverged(const char* format, ...) {
 void sched_finish(RunEnd end, uint64_t value, const char* text) {
   strategy_finish();
   schedule_close();
+  const bool failed = end != RunEnd::kExit || value != 0;
+  // (A deadlock or hang has stopped already, a crash stops by itself.)
+  if (failed && end == RunEnd::kExit && rt_option(stop_at_end)) {
+    raw_syscall(SYS_tgkill, raw_getpid(), raw_gettid(), SIGTRAP);
+  }
   if (g_status == nullptr) return;
   g_status->end_kind = static_cast<uint32_t>(end);
   g_status->end_value = value;

@@ -127,7 +127,8 @@ void parse_line(const char* at, uint32_t number) {
     if (take_number(&at, 10, &g_end_points) && skip_word(&at, " points hash ")) {
       take_number(&at, 16, &g_end_hash);
     }
-  } else if (strncmp(at, "heddle-schedule 1", 17) != 0 && strncmp(at, "program ", 8) != 0) {
+  } else if (strncmp(at, "heddle-schedule 1", 17) != 0 && strncmp(at, "program ", 8) != 0 &&
+             strncmp(at, "command ", 8) != 0) {
     say("%s:%u: unknown line `%s`; ignored", rt_option(schedule_in), number, at);
   }
 }

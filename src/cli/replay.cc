@@ -1,0 +1,174 @@
+// heddle replay: runs a program again under a schedule.
+#include "cli/control.h"
+#include "hunt/controlled_run.h"
+#include "hunt/schedule_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace heddle::cli {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::string> command;
+  bool gdb = false;
+  bool preload = false;
+  bool quiet = false;
+  std::string at;
+  unsigned timeout = 0;
+  std::uint64_t runs = 1;
+};
+
+void tell(const std::string& text) {
+  fmt::print(stderr, "heddle: {}\n", text);
+}
+
+std::vector<std::pair<std::string, std::string>> runtime_options(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> runtime = {{"schedule", "replay"},
+                                                              {"schedule_in", options.file}};
+  if (!options.at.empty()) runtime.emplace_back("stop_at", options.at);
+  if (options.gdb) runtime.emplace_back("stop_at_end", "1");
+  return runtime;
+}
+
+std::string escape_option(const std::string& value) {
+  std::string text;
+  for (const char c : value) {
+    if (c == ':' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+// The debugger runs the program itself, with the schedule in its environment.
+int run_in_gdb(const Options& options) {
+  std::string environment = "level=off";
+  for (const auto& [key, value] : runtime_options(options)) {
+    environment += fmt::format(":{}={}", key, escape_option(value));
+  }
+  std::vector<std::string> words = {"gdb", "-q"};
+  if (options.preload) {
+    words.insert(words.end(), {"-ex", "set environment LD_PRELOAD " + hunt::find_runtime()});
+  }
+  words.insert(words.end(), {"-ex", "set environment HEDDLE_OPTIONS " + environment, "-ex",
+                             "unset environment HEDDLE_LEADER", "-ex", "set startup-with-shell off",
+                             "-ex", "run", "--args"});
+  words.insert(words.end(), options.command.begin(), options.command.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  tell(fmt::format("cannot run gdb: {}; install it, or leave out --gdb", std::strerror(errno)));
+  return kUsage;
+}
+
+int shell_status(const hunt::RunReport& report) {
+  return report.result == hunt::RunResult::kCrashed ? 128 + report.value : report.value;
+}
+
+int run(Options& options) {
+  const Result<hunt::Schedule> schedule = hunt::read_schedule(options.file);
+  if (!schedule.ok()) {
+    tell(schedule.error().message);
+    return kUsage;
+  }
+  if (options.command.empty()) options.command = schedule->command;
+  if (options.command.empty()) {
+    tell(fmt::format("{} does not say which program it belongs to; add `-- PROGRAM ARGUMENTS…`",
+                     options.file));
+    return kUsage;
+  }
+  if (options.gdb || !options.at.empty()) return run_in_gdb(options);
+
+  Result<hunt::StatusPage> page = hunt::StatusPage::make();
+  if (!page.ok()) {
+    tell(page.error().message);
+    return kUsage;
+  }
+  hunt::RunRequest request;
+  request.command = options.command;
+  request.runtime = runtime_options(options);
+  request.timeout = options.timeout;
+  if (options.preload) request.preload = hunt::find_runtime();
+  std::uint64_t same = 0;
+  Result<hunt::RunReport> first = Error{""};
+  for (std::uint64_t i = 0; i < options.runs; ++i) {
+    request.quiet = i != 0;  // its output is shown once
+    Result<hunt::RunReport> report = run_controlled(request, *page);
+    if (!report.ok()) {
+      tell(report.error().message);
+      return kUsage;
+    }
+    if (!report->controlled) {
+      tell(
+          fmt::format("{} does not run under control: build it with heddle-cc or heddle-c++, or "
+                      "use --preload if the schedule was made so",
+                      options.command[0]));
+      return kUsage;
+    }
+    if (i == 0) first = report;
+    if (report->result == first->result && report->hash == first->hash &&
+        report->diverged_at.empty()) {
+      ++same;
+    }
+  }
+  if (!options.quiet) {
+    const bool stayed = first->diverged_at.empty();
+    tell(fmt::format("{}: {} ({}){}", stayed ? "stayed on the schedule" : "left the schedule",
+                     hunt::run_result_name(first->result), describe(*first),
+                     stayed ? "" : "; " + first->diverged_at));
+    if (options.runs > 1) tell(fmt::format("the same {} of {} times", same, options.runs));
+  }
+  if (!first->diverged_at.empty() || same != options.runs) return kDiverged;
+  return shell_status(*first);
+}
+
+std::function<int()> declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("file", options->file, "the schedule")->required();
+  app.add_flag("--gdb", options->gdb,
+               "in gdb: it stops where the run ends as a crash, failure, deadlock or hang");
+  app.add_option("--at", options->at,
+                 "THREAD.STEP: in gdb, stops when that thread reaches that step (`at` lines of the "
+                 "schedule have positions)");
+  app.add_option("-n,--runs", options->runs, "how often; the output is shown once")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--timeout", options->timeout, "seconds after which a run is a hang; 0: never")
+      ->capture_default_str();
+  app.add_flag("--preload", options->preload,
+               "control a program that was not built with heddle-cc");
+  app.add_flag("-q,--quiet", options->quiet, "say nothing about the schedule");
+  app.add_option("command", options->command,
+                 "the program and its arguments (default: what the schedule says)");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+const Verb kReplayVerb = {
+    .name = "replay",
+    .summary = "Runs a program again under a recorded schedule",
+    .description =
+        "Runs a program under the schedule in a file and says whether it stayed on it. If not, the "
+        "place is named, the run goes on at random from the schedule's seed, and the exit status "
+        "is "
+        "3; otherwise it is the program's own. A schedule made by another build is followed as far "
+        "as it fits.",
+    .example =
+        "heddle replay flaky_test.117.schedule -- ./flaky_test\n"
+        "heddle replay --gdb flaky_test.117.schedule -- ./flaky_test\n"
+        "heddle replay -n 20 -q flaky_test.117.schedule",
+    .declare = declare,
+};
+
+}  // namespace heddle::cli

@@ -1,0 +1,53 @@
+#include "cli/schedule_options.h"
+
+namespace heddle::cli {
+
+void ScheduleOptions::declare(CLI::App& app, const std::string& default_strategy,
+                              unsigned default_timeout, bool seeds) {
+  strategy = default_strategy;
+  timeout = default_timeout;
+  app.add_option(
+         "--schedule", strategy,
+         "who runs next: fifo (switch only when a thread blocks), random, pct, or a schedule "
+         "file to follow")
+      ->capture_default_str();
+  if (seeds) {
+    app.add_option("--seed", seed, "where random decisions come from")->capture_default_str();
+  }
+  app.add_option("--switch-every", switch_every,
+                 "random: one switch per this many scheduling points, on average")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--pct-depth", pct_depth, "pct: one more than the number of priority changes")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--pct-length", pct_length, "pct: scheduling points of a run")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--timeout", timeout, "seconds after which a run is a hang; 0: never")
+      ->capture_default_str();
+  app.add_flag("--real-time", real_time, "sleeps, time limits and clocks are real, not virtual");
+}
+
+bool ScheduleOptions::is_file() const {
+  return strategy != "fifo" && strategy != "random" && strategy != "pct";
+}
+
+std::vector<std::pair<std::string, std::string>> ScheduleOptions::runtime(bool with_seed) const {
+  std::vector<std::pair<std::string, std::string>> options;
+  if (is_file()) {
+    options.emplace_back("schedule", "replay");
+    options.emplace_back("schedule_in", strategy);
+  } else {
+    options.emplace_back("schedule", strategy);
+  }
+  if (with_seed) options.emplace_back("seed", std::to_string(seed));
+  options.emplace_back("switch_every", std::to_string(switch_every));
+  options.emplace_back("pct_depth", std::to_string(pct_depth));
+  options.emplace_back("pct_length", std::to_string(pct_length));
+  if (timeout != 0) options.emplace_back("timeout", std::to_string(timeout));
+  if (real_time) options.emplace_back("real_time", "1");
+  return options;
+}
+
+}  // namespace heddle::cli

@@ -1,0 +1,33 @@
+// The options by which the verbs that run programs say who runs when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace heddle::cli {
+
+struct ScheduleOptions {
+  std::string strategy;  // fifo, random, pct, or the name of a schedule file
+  std::uint64_t seed = 1;
+  std::uint64_t switch_every = 8;
+  std::uint64_t pct_depth = 3;
+  std::uint64_t pct_length = 1000;
+  unsigned timeout = 0;
+  bool real_time = false;
+
+  // Puts them on the verb; `strategy` and `timeout` have the defaults given here. `seeds`: the verb
+  // has a seed of its own.
+  void declare(CLI::App& app, const std::string& default_strategy, unsigned default_timeout,
+               bool seeds = true);
+
+  // For HEDDLE_OPTIONS, without what the verb sets itself (seed, timeout when asked so).
+  std::vector<std::pair<std::string, std::string>> runtime(bool with_seed = true) const;
+
+  bool is_file() const;
+};
+
+}  // namespace heddle::cli
