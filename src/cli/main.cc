@@ -1,5 +1,6 @@
 // The command `heddle`: a table of verbs.
 #include "cli/control.h"
+#include "cli/learn.h"
 #include "cli/record.h"
 #include "cli/verb.h"
 #include "cli/verb_check.h"
@@ -17,6 +18,7 @@ std::span<const Verb> verbs() {
       kReplayVerb,
       kTryVerb,
       kCollectVerb,
+      kLearnVerb,
   };
   return table;
 }

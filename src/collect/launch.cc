@@ -50,7 +50,11 @@ Result<int> listen_at(const std::string& path) {
 
 // In the child: becomes the program, or says through `report` why it cannot.
 [[noreturn]] void become(const std::vector<std::string>& command, const std::string& options,
-                         int report) {
+                         int output_fd, int report) {
+  if (output_fd >= 0) {
+    dup2(output_fd, STDOUT_FILENO);
+    dup2(output_fd, STDERR_FILENO);
+  }
   setenv("HEDDLE_OPTIONS", options.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -97,7 +101,7 @@ Result<std::unique_ptr<Launch>> Launch::start(const LaunchOptions& options, int*
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return Error{"cannot make a pipe"};
   launch->child_ = fork();
-  if (launch->child_ == 0) become(options.command, text, report[1]);
+  if (launch->child_ == 0) become(options.command, text, options.output_fd, report[1]);
   close(report[1]);
   int why = launch->child_ < 0 ? errno : 0;
   if (launch->child_ > 0 && read(report[0], &why, sizeof why) < 0) why = 0;

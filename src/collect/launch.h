@@ -20,6 +20,7 @@ struct LaunchOptions {
   std::vector<std::string> command;  // program and arguments; looked up in PATH
   // Keys and values for HEDDLE_OPTIONS, after what the environment already has there.
   std::vector<std::pair<std::string, std::string>> runtime;
+  int output_fd = -1;  // where its standard output and error go; -1: where ours go
 };
 
 class Launch {

@@ -1,0 +1,171 @@
+#include "hunt/observed_run.h"
+
+#include "collect/launch.h"
+#include "collect/session.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace heddle::hunt {
+namespace {
+
+// Kills the program when the runtime did not end it in time itself.
+class Deadline {
+ public:
+  Deadline(std::uint32_t pid, unsigned seconds) {
+    if (seconds == 0) return;
+    constexpr unsigned kGrace = 3;
+    thread_ = std::thread([this, pid, limit = std::chrono::seconds(seconds + kGrace)] {
+      std::unique_lock lock(mutex_);
+      if (ended_.wait_for(lock, limit, [this] { return over_; })) return;
+      expired_ = true;
+      kill(static_cast<pid_t>(pid), SIGKILL);
+    });
+  }
+  ~Deadline() { stop(); }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  // True: the program had to be killed.
+  bool stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    return expired_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  bool expired_ = false;
+  std::thread thread_;
+};
+
+struct Watched {
+  bool accesses = false;
+  std::optional<Event> outcome;
+  std::string text;
+  std::string problem;
+};
+
+void watch(collect::Session& session, Detector& detector, Watched& out) {
+  EventOrdinal ordinal = 0;
+  for (;;) {
+    Result<std::span<const Event>> batch = session.next();
+    if (!batch.ok()) {
+      out.problem = batch.error().message;
+      return;
+    }
+    if (batch->empty()) return;
+    detector.on(*batch, ordinal);
+    ordinal += batch->size();
+    for (const Event& event : *batch) {
+      out.accesses = out.accesses || is_access(event.kind);
+      if (event.kind != EventKind::kOutcome) continue;
+      out.outcome = event;
+      out.text = session.catalog().text(static_cast<StringId>(event.address));
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe(const ObservedEnd& end) {
+  switch (end.end) {
+    case RunEnd::kExit:
+      return fmt::format("exit status {}", end.value);
+    case RunEnd::kSignal:
+      return fmt::format("signal {}", end.value);
+    case RunEnd::kAssertion:
+      return fmt::format("assertion {}", end.text);
+    case RunEnd::kHang:
+      return "hang";
+    case RunEnd::kDeadlock:
+      return "deadlock";
+    case RunEnd::kLost:
+      return "unknown end";
+  }
+  return {};
+}
+
+Result<ObservedEnd> observe(const ObserveRequest& request,
+                            const std::function<std::unique_ptr<Detector>(const Catalog&)>& make,
+                            const std::function<void(Detector&, const Catalog&)>& done) {
+  collect::LaunchOptions options;
+  options.command = request.command;
+  options.runtime = request.runtime;
+  options.output_fd = request.output_fd;
+  if (request.timeout != 0) {
+    options.runtime.emplace_back("timeout", std::to_string(request.timeout));
+  }
+  int start_status = 0;
+  Result<std::unique_ptr<collect::Launch>> launch = collect::Launch::start(options, &start_status);
+  if (!launch.ok()) return launch.error();
+  Deadline deadline((*launch)->pid(), request.timeout);
+
+  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<Watched>> watched;
+  std::mutex mutex;
+  std::size_t first_process = 0;
+  std::string problem;
+  const auto take_sessions = [&] {
+    for (;;) {
+      Result<std::unique_ptr<collect::Session>> session = (*launch)->next_session();
+      if (!session.ok()) {
+        problem = session.error().message;
+        continue;
+      }
+      if (*session == nullptr) return;
+      if ((*session)->pid() == (*launch)->pid()) first_process = watched.size();
+      Watched& out = *watched.emplace_back(std::make_unique<Watched>());
+      std::unique_ptr<Detector> detector;
+      {
+        const std::lock_guard lock(mutex);
+        detector = make((*session)->catalog());
+      }
+      threads.emplace_back(
+          [&out, &mutex, &done, owned = std::move(*session), attached = std::move(detector)] {
+            watch(*owned, *attached, out);
+            const std::lock_guard lock(mutex);
+            done(*attached, owned->catalog());
+          });
+    }
+  };
+  // Children may outlive the program and make children of their own.
+  for (std::size_t joined = 0;;) {
+    take_sessions();
+    if (joined == threads.size() && !(*launch)->connection_pending()) break;
+    for (; joined < threads.size(); ++joined) threads[joined].join();
+  }
+  const collect::ProcessEnd process = (*launch)->wait();
+  const bool killed = deadline.stop();
+  if (!problem.empty()) return Error{problem};
+
+  ObservedEnd out;
+  out.value = process.value;
+  out.end = process.signalled ? RunEnd::kSignal : RunEnd::kExit;
+  for (const auto& each : watched) {
+    out.instrumented = out.instrumented || each->accesses;
+    if (!each->problem.empty()) return Error{each->problem};
+  }
+  if (first_process < watched.size() && watched[first_process]->outcome) {
+    const Event& outcome = *watched[first_process]->outcome;
+    out.end = static_cast<RunEnd>(std::uint32_t{outcome.size});
+    out.value = static_cast<int>(outcome.value);
+    out.text = watched[first_process]->text;
+  }
+  if (killed) out.end = RunEnd::kHang;
+  return out;
+}
+
+}  // namespace heddle::hunt
