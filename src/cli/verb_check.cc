@@ -1,9 +1,11 @@
 // heddle check: what detectors say about a recorded trace.
 #include "cli/verb_check.h"
 
+#include "detect/avio/invariants_file.h"
 #include "detect/registry.h"
 #include "finding/baseline.h"
 #include "finding/suppressions.h"
+#include "hunt/learn.h"
 #include "report/json.h"
 #include "report/terminal.h"
 #include "trace/source.h"
@@ -26,6 +28,8 @@ struct Options {
   std::string write_baseline;
   std::string fail_on;
   std::vector<std::string> sources;
+  std::string invariants;
+  unsigned granule = 1;
   bool json = false;
   bool salvage = false;
 };
@@ -60,14 +64,28 @@ int run(const Options& options) {
     baseline = std::move(*loaded);
   }
 
+  DetectorSettings settings{.granule = options.granule};
+  avio::Invariants invariants;
+  if (!options.invariants.empty()) {
+    Result<avio::Invariants> read = avio::read_invariants(options.invariants);
+    if (!read.ok()) return fail(read.error());
+    invariants = std::move(*read);
+    settings.invariants = &invariants;
+  }
+
   Result<std::unique_ptr<EventSource>> source =
       open_trace(options.trace, {.salvage = options.salvage});
   if (!source.ok()) return fail(source.error());
   Result<std::vector<std::unique_ptr<Detector>>> detectors =
-      make_detectors(options.detect, (*source)->catalog(), {});
+      make_detectors(options.detect, (*source)->catalog(), settings);
   if (!detectors.ok()) return fail(detectors.error());
   Result<std::vector<Finding>> found = run_detectors(**source, *detectors);
   if (!found.ok()) return fail(found.error());
+  if (settings.invariants != nullptr) {
+    const Status same =
+        hunt::check_same_program(invariants, (*source)->catalog(), options.invariants);
+    if (!same.ok()) return fail(same.error());
+  }
   if (const std::string warning = (*source)->warning(); !warning.empty()) warn(warning);
 
   std::vector<Finding> findings = std::move(*found);
@@ -120,6 +138,12 @@ std::function<int()> declare(CLI::App& app) {
                  "suppressed (any), or never (none)")
       ->default_val("new")
       ->check(CLI::IsMember({"new", "any", "none"}));
+  app.add_option("--invariants", options->invariants,
+                 "avio: report only violations of what heddle learn wrote to this file")
+      ->type_name("FILE");
+  app.add_option("--granule", options->granule, "avio: bytes that are one location")
+      ->check(CLI::IsMember({1, 2, 4, 8, 64}))
+      ->capture_default_str();
   app.add_option("--source", options->sources, "folder to look for source files in; several")
       ->type_name("DIR");
   app.add_flag("--json", options->json, "the report as JSON");
@@ -139,6 +163,7 @@ const Verb kCheckVerb = {
         "2 wrong use or a trace that cannot be read.",
     .example =
         "heddle check run.heddle --detect race,lockset\n"
+        "heddle check run.heddle --detect avio --invariants app.inv\n"
         "heddle check run.heddle --detect race --suppressions tsan.supp --baseline known\n"
         "heddle check trace.std --detect serializability --json",
     .declare = declare,

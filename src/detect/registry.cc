@@ -1,5 +1,6 @@
 #include "detect/registry.h"
 
+#include "detect/avio/avio.h"
 #include "detect/race/race.h"
 
 #include <algorithm>
@@ -16,7 +17,13 @@ std::unique_ptr<Detector> make(const Catalog& catalog, const DetectorSettings&) 
   return std::make_unique<T>(catalog);
 }
 
+std::unique_ptr<Detector> make_avio(const Catalog& catalog, const DetectorSettings& settings) {
+  return std::make_unique<avio::Avio>(
+      catalog, avio::Options{.granule = settings.granule, .invariants = settings.invariants});
+}
+
 constexpr DetectorEntry kDetectors[] = {
+    {"avio", "pairs of accesses split by another thread", make_avio},
     {"race", "data races by happens-before", make<race::RaceDetector>},
 };
 

@@ -12,11 +12,18 @@
 #include <string_view>
 #include <vector>
 
+namespace heddle::avio {
+class Invariants;
+}
+
 namespace heddle {
 
 // What the user set for detectors; each reads what concerns it. Whatever comes from a file was
 // read by the caller: detectors open none.
-struct DetectorSettings {};
+struct DetectorSettings {
+  unsigned granule = 1;                          // avio: bytes that are one location
+  const avio::Invariants* invariants = nullptr;  // avio: what was learned; outlives the detectors
+};
 
 struct DetectorEntry {
   std::string_view name;
