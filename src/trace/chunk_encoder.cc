@@ -55,14 +55,11 @@ Address guess(const Shape& shape, const Place& place) {
 }  // namespace
 
 ChunkEncoder::ChunkEncoder(const Catalog& catalog) : catalog_(catalog) {
-  for (Output& output : outputs_) {
-    output.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(kFullBytes + kRoom);
-  }
   reset();
 }
 
 void ChunkEncoder::reset() {
-  for (Output& output : outputs_) output.end = output.bytes.get();
+  for (Output& output : outputs_) output.end = output.space.data();
   shapes_.clear();
   misses_.clear();
   index_.assign(1024, 0);
@@ -71,7 +68,7 @@ void ChunkEncoder::reset() {
   places_.clear();
   place_ = nullptr;
   last_site_ = 0;
-  open_op_ = nullptr;
+  open_op_ = 0;
   followers_ = 0;
   events_ = 0;
 }
@@ -82,18 +79,26 @@ void ChunkEncoder::put(Stream stream, std::uint64_t value) {
 
 bool ChunkEncoder::full() const {
   std::size_t bytes = 0;
-  for (const Output& output : outputs_) {
-    bytes += static_cast<std::size_t>(output.end - output.bytes.get());
-  }
+  for (const Output& output : outputs_) bytes += output.size();
   return bytes >= kFullBytes || shapes_.size() >= kFullShapes || threads_.size() >= kFullThreads ||
          events_ >= kFullEvents;
 }
 
+void ChunkEncoder::make_room() {
+  for (Output& output : outputs_) {
+    const std::size_t size = output.size();
+    if (output.space.size() - size >= kRoom) continue;
+    output.space.resize(2 * size + 4 * kRoom);
+    output.end = output.space.data() + size;
+  }
+}
+
 void ChunkEncoder::close_op() {
-  if (open_op_ == nullptr) return;
-  *open_op_ |= static_cast<std::uint8_t>(std::min<std::uint64_t>(followers_, kManyFollow));
+  if (open_op_ == 0) return;
+  outputs_[kOps].space[open_op_ - 1] |=
+      static_cast<std::uint8_t>(std::min<std::uint64_t>(followers_, kManyFollow));
   if (followers_ >= kManyFollow) put(kOps, followers_ - kManyFollow);
-  open_op_ = nullptr;
+  open_op_ = 0;
   followers_ = 0;
 }
 
@@ -104,6 +109,7 @@ std::uint32_t ChunkEncoder::slot_of(ThreadId thread) {
 }
 
 void ChunkEncoder::begin_run(ThreadId thread, std::uint64_t stamp) {
+  if (place_ == nullptr) make_room();
   close_op();
   if (place_ == nullptr) {
     first_stamp_ = stamp;
@@ -238,6 +244,7 @@ AddressCode ChunkEncoder::choose_address(Shape& shape, Miss& miss, const Place& 
 const char* ChunkEncoder::add(std::span<const Event>& events) {
   while (!events.empty()) {
     if (full()) return nullptr;
+    make_room();
     std::size_t left = std::min(events.size(), kBatch);
     for (; left > 0 && shapes_.size() < kFullShapes; --left, events = events.subspan(1)) {
       const Event& event = events.front();
@@ -260,12 +267,12 @@ const char* ChunkEncoder::add(std::span<const Event>& events) {
       if (guess(shape, place) != event.address) {
         address_code = choose_address(shape, misses_[index], place, event.address);
       }
-      if (open_op_ != nullptr && shape_code == ShapeCode::kNext &&
+      if (open_op_ != 0 && shape_code == ShapeCode::kNext &&
           address_code == AddressCode::kPredicted) {
         ++followers_;
       } else {
         close_op();
-        open_op_ = outputs_[kOps].end;
+        open_op_ = outputs_[kOps].size() + 1;
         put_byte(kOps, static_cast<std::uint8_t>((static_cast<unsigned>(shape_code) << 6) |
                                                  (static_cast<unsigned>(address_code) << 3)));
       }
@@ -287,12 +294,10 @@ void ChunkEncoder::finish(std::vector<std::uint8_t>& payload) {
   close_op();
   ByteWriter lengths;
   lengths.varint(kStreams);
-  for (const Output& output : outputs_) {
-    lengths.varint(static_cast<std::uint64_t>(output.end - output.bytes.get()));
-  }
+  for (const Output& output : outputs_) lengths.varint(output.size());
   payload.insert(payload.end(), lengths.bytes().begin(), lengths.bytes().end());
   for (const Output& output : outputs_) {
-    payload.insert(payload.end(), output.bytes.get(), output.end);
+    payload.insert(payload.end(), output.space.data(), output.space.data() + output.size());
   }
   reset();
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,11 +46,14 @@ class ChunkEncoder {
     bool valid = false;
   };
   struct Output {
-    std::unique_ptr<std::uint8_t[]> bytes;
+    std::vector<std::uint8_t> space;
     std::uint8_t* end = nullptr;
+
+    std::size_t size() const { return static_cast<std::size_t>(end - space.data()); }
   };
 
   void reset();
+  void make_room();
   void put(Stream stream, std::uint64_t value);
   void put_byte(Stream stream, std::uint8_t value) { *outputs_[stream].end++ = value; }
   void close_op();
@@ -72,8 +74,8 @@ class ChunkEncoder {
   std::vector<Place> places_;      // by slot
   Place* place_ = nullptr;         // of the current thread; null at the start of a chunk
   ThreadId thread_ = 0;
-  SiteId last_site_ = 0;             // of the last definition
-  std::uint8_t* open_op_ = nullptr;  // the op that may still get followers
+  SiteId last_site_ = 0;     // of the last definition
+  std::size_t open_op_ = 0;  // 1 + the position of the op that may still get followers, or 0
   std::uint64_t followers_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t first_stamp_ = 0;

@@ -12,7 +12,7 @@
 namespace heddle {
 namespace {
 
-constexpr std::size_t kBatch = 4096;  // events; small enough to stay in the second-level cache
+constexpr std::size_t kBatch = 1024;  // events; small enough to stay in the cache
 
 // Chunks that overlap are in memory at the same time; a file that wants more than this is not one
 // that Heddle wrote.
