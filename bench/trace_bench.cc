@@ -12,9 +12,10 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -84,6 +85,32 @@ Outcome write(const Workload& workload, const std::string& path, std::uint64_t a
   return outcome;
 }
 
+// Events of the mixed workload as lines of STD, over some hundred thousand variables.
+Outcome write_std(const std::string& path, std::uint64_t lines) {
+  SyntheticProgram program({});
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  HEDDLE_CHECK(file != nullptr);
+  std::vector<Event> events;
+  std::string text;
+  Outcome outcome;
+  const double start = cpu_seconds();
+  while (outcome.events < lines) {
+    program.make(events, 16 * 1024);
+    text.clear();
+    for (const Event& event : events) {
+      fmt::format_to(std::back_inserter(text), "T{}|{}(V{})|{}\n", event.thread,
+                     is_write(event.kind) ? 'w' : 'r', event.address / 8 % 200'003, event.site);
+    }
+    HEDDLE_CHECK(std::fwrite(text.data(), 1, text.size(), file) == text.size());
+    outcome.events += events.size();
+  }
+  HEDDLE_CHECK(std::fclose(file) == 0);
+  outcome.accesses = outcome.events;
+  outcome.seconds = cpu_seconds() - start;
+  outcome.megabytes = peak_megabytes();
+  return outcome;
+}
+
 Outcome read(const std::string& path) {
   const double start = cpu_seconds();
   auto source = need(open_trace(path));
@@ -145,10 +172,16 @@ void table(std::uint64_t millions) {
     row(workload.name, "write", written, std::filesystem::file_size(path));
     row(workload.name, "read", in_own_process(fmt::format("--read '{}'", path)), 0);
   }
+  // Fewer lines: the text is long.
+  const std::string text = dir + "/bench.std";
+  in_own_process(fmt::format("--write-std '{}' {}", text, (millions + 4) / 5));
+  row("STD", "read", in_own_process(fmt::format("--read '{}'", text)), 0);
   std::filesystem::remove_all(dir);
+  fmt::print("\n");
   for (const Workload& workload : kWorkloads) {
     fmt::print("{}: {}\n", workload.name, workload.about);
   }
+  fmt::print("STD: as mixed, lines of text, 200,003 variables\n");
   fmt::print("{} threads, {} loops of 3 to 8 sites\n", kWorkloads[0].options.threads,
              kWorkloads[0].options.loops);
 }
@@ -161,6 +194,8 @@ int main(int argc, char** argv) {
   const auto number = [](const char* text) { return std::strtoull(text, nullptr, 10); };
   if (argc == 5 && std::strcmp(argv[1], "--write") == 0) {
     report(write(kWorkloads[number(argv[2])], argv[3], number(argv[4]) * 1'000'000));
+  } else if (argc == 4 && std::strcmp(argv[1], "--write-std") == 0) {
+    report(write_std(argv[2], number(argv[3]) * 1'000'000));
   } else if (argc == 3 && std::strcmp(argv[1], "--read") == 0) {
     report(read(argv[2]));
   } else {

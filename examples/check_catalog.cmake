@@ -34,6 +34,7 @@ foreach(index RANGE ${last})
 endforeach()
 
 file(GLOB_RECURSE sources RELATIVE ${here} ${here}/*.cc)
+list(FILTER sources EXCLUDE REGEX "^detector/")  # not a program with a bug
 foreach(source IN LISTS sources)
   if(NOT source IN_LIST listed)
     message(SEND_ERROR "${source}: not listed in expected.json")
