@@ -22,7 +22,7 @@ namespace {
 
 // Where words go that nobody wants: small enough to stay in the cache, and several, because the
 // threads of a dormant process run in parallel.
-constexpr size_t kScratchWords = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK + 256;
+constexpr size_t kScratchWords = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK + 1536;
 constexpr size_t kScratchBlocks = 64;
 alignas(64) uint64_t g_scratch[kScratchBlocks][kScratchWords];
 
@@ -31,7 +31,8 @@ uint64_t* scratch_limit(uint64_t* scratch) {
 }
 
 uint64_t* use_scratch(heddle_tls* tls) {
-  uint64_t* scratch = g_scratch[raw_gettid() % kScratchBlocks];
+  // Threads have their thread-local storage in different pages.
+  uint64_t* scratch = g_scratch[(reinterpret_cast<uint64_t>(tls) >> 12) % kScratchBlocks];
   tls->cursor = scratch;
   tls->limit = scratch_limit(scratch);
   return scratch;

@@ -162,9 +162,10 @@ uint64_t* region_next_block(Region* region) {
   if (!region->private_memory && !wait_for_free_block(region)) return nullptr;
   uint64_t* block =
       region->blocks + (shared->submitted % region->block_count) * uint64_t{HEDDLE_BLOCK_WORDS};
-  // The first round finds fresh pages. Nobody reads a private ring, so nobody needs its zeros
-  // except the one who closes an interrupted segment (record.cc), and he looks at one record.
-  if (shared->submitted >= region->block_count) memset(block, 0, kBlockBytes);
+  // The first round finds fresh pages, and nobody reads a private ring.
+  if (shared->submitted >= region->block_count && !region->private_memory) {
+    memset(block, 0, kBlockBytes);
+  }
   return block;
 }
 

@@ -109,7 +109,8 @@ uint64_t* close_open_records(uint64_t* at) {
 }
 
 bool segment_open() {
-  return has_cursor() && g_stream.recording && *__heddle_tls.cursor != 0;
+  return has_cursor() && g_stream.recording && !g_stream.region.private_memory &&
+         *__heddle_tls.cursor != 0;
 }
 
 void run_synchronous(int signal, siginfo_t* info, void* context) {
@@ -178,7 +179,7 @@ void on_fatal(int signal, siginfo_t* info, void* context) {
   static int g_dying = 0;
   if (g_stream.pid == raw_getpid() && __atomic_exchange_n(&g_dying, 1, __ATOMIC_ACQ_REL) == 0) {
     const Inside guard;
-    if (has_cursor() && g_stream.recording) {
+    if (has_cursor() && g_stream.recording && !g_stream.region.private_memory) {
       __heddle_tls.cursor = close_open_records(__heddle_tls.cursor);
       const void* frames[128];
       const size_t count = interrupted_stack(frames, 128, pc);
