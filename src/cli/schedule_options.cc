@@ -3,13 +3,19 @@
 namespace heddle::cli {
 
 void ScheduleOptions::declare(CLI::App& app, const std::string& default_strategy,
-                              unsigned default_timeout, bool seeds) {
+                              const std::string& default_points, unsigned default_timeout,
+                              bool seeds) {
   strategy = default_strategy;
+  points = default_points;
   timeout = default_timeout;
   app.add_option(
          "--schedule", strategy,
          "who runs next: fifo (switch only when a thread blocks), random, pct, or a schedule "
          "file to follow")
+      ->capture_default_str();
+  app.add_option("--points", points,
+                 "accesses before which threads are switched, besides synchronisation and atomics: "
+                 "sync (none), shared (of memory that several threads touch), all")
       ->capture_default_str();
   if (seeds) {
     app.add_option("--seed", seed, "where random decisions come from")->capture_default_str();
@@ -41,6 +47,7 @@ std::vector<std::pair<std::string, std::string>> ScheduleOptions::runtime(bool w
   } else {
     options.emplace_back("schedule", strategy);
   }
+  options.emplace_back("points", points);
   if (with_seed) options.emplace_back("seed", std::to_string(seed));
   options.emplace_back("switch_every", std::to_string(switch_every));
   options.emplace_back("pct_depth", std::to_string(pct_depth));

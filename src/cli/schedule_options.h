@@ -12,6 +12,7 @@ namespace heddle::cli {
 
 struct ScheduleOptions {
   std::string strategy;  // fifo, random, pct, or the name of a schedule file
+  std::string points;    // accesses that are scheduling points
   std::uint64_t seed = 1;
   std::uint64_t switch_every = 8;
   std::uint64_t pct_depth = 3;
@@ -21,8 +22,8 @@ struct ScheduleOptions {
 
   // Puts them on the verb; `strategy` and `timeout` have the defaults given here. `seeds`: the verb
   // has a seed of its own.
-  void declare(CLI::App& app, const std::string& default_strategy, unsigned default_timeout,
-               bool seeds = true);
+  void declare(CLI::App& app, const std::string& default_strategy,
+               const std::string& default_points, unsigned default_timeout, bool seeds = true);
 
   // For HEDDLE_OPTIONS, without what the verb sets itself (seed, timeout when asked so).
   std::vector<std::pair<std::string, std::string>> runtime(bool with_seed = true) const;

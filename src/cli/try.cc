@@ -133,7 +133,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("--preload", options->preload,
                "control a program that was not built with heddle-cc: its synchronisation only");
   app.add_flag("-q,--quiet", options->quiet, "print nothing; the exit status tells");
-  options->schedule.declare(app, "random", 10, false);
+  options->schedule.declare(app, "random", "shared", 10, false);
   app.add_option("command", options->command, "the program and its arguments")->required();
   app.positionals_at_end();
   return [options] { return run(*options); };

@@ -136,6 +136,8 @@ Result<Schedule> parse_schedule(std::string_view text, const std::string& name) 
       schedule.command = split_command(words.rest());
     } else if (key == "build-id") {
       schedule.build_id = words.rest();
+    } else if (key == "points") {
+      schedule.points = words.rest();
     } else if (key == "strategy") {
       schedule.strategy = words.next();
       if (words.next() != "seed" || !to_number(words.next(), &schedule.seed)) {
@@ -166,6 +168,7 @@ std::string print_schedule(const Schedule& schedule) {
   if (!schedule.command.empty())
     text += fmt::format("command {}\n", quote_command(schedule.command));
   text += fmt::format("build-id {}\n", schedule.build_id);
+  text += fmt::format("points {}\n", schedule.points);
   text += fmt::format("strategy {} seed {}\n", schedule.strategy, schedule.seed);
   for (const Decision& decision : schedule.decisions) {
     text += fmt::format("at {}.{} {} {}{}{}\n", decision.thread, decision.step, decision.kind,

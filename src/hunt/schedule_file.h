@@ -4,6 +4,7 @@
 //   program shop
 //   command ./shop 3 'two words'
 //   build-id 5c0fe1…
+//   points shared
 //   strategy random seed 117
 //   at 2.14 unlock 1 shop+0x1249
 //   at 1.20 wake 3
@@ -48,6 +49,7 @@ struct Schedule {
   std::string program;
   std::vector<std::string> command;
   std::string build_id;
+  std::string points = "sync";  // which accesses are scheduling points
   std::string strategy;
   std::uint64_t seed = 0;
   std::vector<Decision> decisions;

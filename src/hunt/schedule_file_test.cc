@@ -10,6 +10,7 @@ constexpr const char* kText =
     "program shop\n"
     "command ./shop 3 'two words' 'it'\\''s' ''\n"
     "build-id 5c0fe1\n"
+    "points shared\n"
     "strategy random seed 117\n"
     "at 2.14 unlock 1 shop+0x1249\n"
     "at 1.20 wake 3\n"
@@ -20,6 +21,7 @@ TEST(ScheduleFile, ReadsWhatItPrints) {
   ASSERT_TRUE(schedule.ok()) << schedule.error().message;
   EXPECT_EQ(schedule->program, "shop");
   EXPECT_EQ(schedule->command, (std::vector<std::string>{"./shop", "3", "two words", "it's", ""}));
+  EXPECT_EQ(schedule->points, "shared");
   EXPECT_EQ(schedule->seed, 117u);
   ASSERT_EQ(schedule->decisions.size(), 2u);
   EXPECT_EQ(schedule->decisions[0], (Decision{2, 14, "unlock", 1, "shop+0x1249"}));

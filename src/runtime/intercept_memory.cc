@@ -7,6 +7,7 @@
 #include "runtime/real.h"
 #include "runtime/record.h"
 #include "runtime/say.h"
+#include "runtime/sched.h"
 #include "runtime/stream.h"
 
 #include <errno.h>
@@ -93,6 +94,7 @@ const void* caller_or_outer(const void* pc) {
 void record_alloc(const void* block, size_t size, const void* pc) {
   pc = caller_or_outer(pc);
   if (block == nullptr || passive() || !has_cursor()) return;
+  sched_fresh_memory(block, size);
   rec_event(EventKind::kAlloc, LockMode::kExclusive, OpOutcome::kOk, 0,
             reinterpret_cast<uint64_t>(block), size, pc);
 }

@@ -164,6 +164,14 @@ void sched_join_game();
 void sched_brief_begin();
 void sched_brief_end();
 
+// ---- points before accesses -------------------------------------------------------------------
+
+// A unit's sites are there: sets the flags of those that are scheduling points.
+void sched_unit_registered(const heddle_unit* unit);
+
+// Memory that was just allocated: nobody has touched it.
+void sched_fresh_memory(const void* address, size_t size);
+
 // ---- fork ---------------------------------------------------------------------------------------
 
 // Around the real fork, by the holder. In the child all other threads are forgotten; the caller is

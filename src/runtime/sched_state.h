@@ -108,8 +108,9 @@ struct Sched {
   uint64_t points;       // passed so far
   uint64_t next_action;  // the number of the point at which somebody must be asked
   uint64_t hash;
-  bool on;     // between sched_init and sched_end
-  bool alone;  // no other thread was ever created
+  bool shared_only;  // accesses count only to memory that several threads touch
+  bool on;           // between sched_init and sched_end
+  bool alone;        // no other thread was ever created
 
   // Under the lock.
   uint32_t lock;
@@ -134,6 +135,7 @@ struct Sched {
   uint64_t ticks;        // of sched_tick since the last point or switch
   uint64_t tick_points;  // `points` at the last tick
   uint32_t seized;
+  char points_mode[Options::kTextSize];
   uint32_t stop_thread;  // the position of the option stop_at; no such thread: none
   uint64_t stop_step;
   uint32_t forks;
@@ -196,6 +198,11 @@ void start_thread(Thread* thread);  // by the creator, once the real thread exis
 void first_turn(Thread* self);      // by the new thread
 void sched_exit_destructor(void* self);
 bool sched_pinned_from(cpu_set_t* cpus);  // the mask before the process was pinned, if it was
+
+// ---- sched_points.cc ----------------------------------------------------------------------------
+
+void points_select(const char* mode);  // as the option `points`
+bool access_is_shared(const volatile void* address);
 
 // ---- sched_idle.cc ------------------------------------------------------------------------------
 

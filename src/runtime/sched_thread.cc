@@ -52,6 +52,17 @@ Thread* adopt_caller() {
   return self;
 }
 
+// Whether the C library gave this thread the stack of an earlier one is chance.
+void forget_stack() {
+  const Inside guard;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* stack = nullptr;
+  size_t size = 0;
+  if (pthread_attr_getstack(&attributes, &stack, &size) == 0) sched_fresh_memory(stack, size);
+  pthread_attr_destroy(&attributes);
+}
+
 // Programs that live in one thread never end here: the exit key is not destroyed by exit().
 void end_thread(Thread* self) {
   sched_point(PointKind::kThreadEnd, self, nullptr);
@@ -123,6 +134,7 @@ void sched_init() {
   g_sched.patience = strcmp(rt_option(level), "off") == 0 ? 4096 : 128;
   pthread_key_create(&g_sched.exit_key, sched_exit_destructor);
   clock_init();
+  points_select(rt_option(points));
   strategy_select();
   adopt_caller();
   schedule_open();
@@ -178,6 +190,7 @@ void first_turn(Thread* self) {
   self->busy = true;
   wait_turn(self);
   signals_thread_begin();
+  if (g_sched.shared_only) forget_stack();
   self->busy = false;
   pthread_setspecific(g_sched.exit_key, self);
   rec_event(EventKind::kThreadBegin, LockMode::kExclusive, OpOutcome::kOk, 0, 0, self->parent,

@@ -109,6 +109,7 @@ void open_file(const char* path) {
   put_line("program %s", program_invocation_short_name);
   put_command();
   put_line("build-id %s", program_build_id());
+  put_line("points %s", g_sched.points_mode);
   put_line("strategy %s seed %lu", g_strategy->name, rt_option(seed));
 }
 

@@ -116,6 +116,8 @@ void parse_line(const char* at, uint32_t number) {
     }
   } else if (skip_word(&at, "build-id ")) {
     g_other_build = strcmp(at, program_build_id()) != 0;
+  } else if (skip_word(&at, "points ")) {
+    points_select(at);  // steps mean the same only where the same accesses are points
   } else if (skip_word(&at, "strategy ")) {
     const char* seed = strstr(at, "seed ");
     uint64_t value;

@@ -2,6 +2,7 @@
 #include "runtime/raw.h"
 #include "runtime/record.h"
 #include "runtime/say.h"
+#include "runtime/sched.h"
 #include "runtime/start.h"
 #include "runtime/stream.h"
 
@@ -101,6 +102,7 @@ void __heddle_register(const heddle_unit* unit) {
     return;
   }
   g_units[g_count++] = unit;
+  sched_unit_registered(unit);
   write_modules();
   write_unit(unit);
 }

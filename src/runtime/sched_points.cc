@@ -1,0 +1,171 @@
+// Which accesses are scheduling points (option `points`).
+//
+// Instrumented code looks at a flag per site, so that accesses that are none cost a comparison. In
+// the mode `shared` all flags are set, and an access counts only when more than one thread has
+// touched its 8 bytes: a shadow remembers, per granule, its one owner, or that there are several.
+// Memory that is allocated anew, and the stack of a new thread, start again without owner: what was
+// there before is chance. The shadow is exact (pages found by their number, no hashing of granules
+// onto each other), because an address must never decide who runs.
+#include "runtime/schedule.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+namespace heddle::rt {
+namespace {
+
+using Owner = uint16_t;  // 0 nobody, kShared several, else the thread's id + 1
+constexpr Owner kShared = 0xffff;
+constexpr unsigned kGranulesPerPage = 4096 / 8;
+
+struct ShadowPage {
+  uint64_t number;  // of the page of memory, plus one; 0: free
+  Owner* owners;
+};
+
+constexpr uint64_t kPages = 1u << 22;  // 16 GiB of touched memory
+ShadowPage* g_pages;
+Owner* g_arena;
+uint64_t g_arena_left;
+
+template <typename T>
+T* allocate(size_t bytes) {
+  const long mapping = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapping < 0 && mapping > -4096 ? nullptr : reinterpret_cast<T*>(mapping);
+}
+
+Owner* new_owners() {
+  constexpr uint64_t kChunk = 1 << 20;
+  if (g_arena_left == 0) {
+    g_arena = allocate<Owner>(kChunk);
+    if (g_arena == nullptr) return nullptr;
+    g_arena_left = kChunk / (kGranulesPerPage * sizeof(Owner));
+  }
+  --g_arena_left;
+  Owner* owners = g_arena;
+  g_arena += kGranulesPerPage;
+  return owners;
+}
+
+// The owners of a page; nullptr when it was never touched (and `make` is false), or without memory.
+Owner* owners_of(uint64_t page, bool make) {
+  // Neighbours stay neighbours, so that a stack's pages share cache lines here.
+  constexpr uint64_t kRun = 2048;
+  const uint64_t start = ((page / kRun * 0x9e3779b97f4a7c15ull) >> 42) + page % kRun;
+  for (uint64_t probe = 0; probe < kPages; ++probe) {
+    ShadowPage* entry = &g_pages[(start + probe) % kPages];
+    if (entry->number == page + 1) return entry->owners;
+    if (entry->number != 0) continue;
+    if (!make) return nullptr;
+    entry->owners = new_owners();
+    if (entry->owners != nullptr) entry->number = page + 1;
+    return entry->owners;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void points_select(const char* mode) {
+  if (mode == g_sched.points_mode) return;
+  strncpy(g_sched.points_mode, mode, sizeof g_sched.points_mode - 1);
+  g_sched.shared_only = strcmp(mode, "shared") == 0;
+  if (g_sched.shared_only && g_pages == nullptr) {
+    g_pages = allocate<ShadowPage>(kPages * sizeof(ShadowPage));
+    if (g_pages == nullptr) {
+      say("points=shared: no address space for the shadow; all accesses are points");
+      g_sched.shared_only = false;
+    }
+  }
+  if (strcmp(mode, "sync") != 0 && strcmp(mode, "all") != 0 && strcmp(mode, "shared") != 0 &&
+      strncmp(mode, "sites:", 6) != 0) {
+    say("points=%s is none of sync, shared, all, sites:FILE; taken as sync", mode);
+  }
+}
+
+bool access_is_shared(const volatile void* address) {
+  const auto granule = reinterpret_cast<uint64_t>(address) >> 3;
+  Owner* owners = owners_of(granule / kGranulesPerPage, true);
+  if (owners == nullptr) return true;
+  Owner* owner = &owners[granule % kGranulesPerPage];
+  if (*owner == kShared) return true;
+  const auto self = static_cast<Owner>(t_self->id % (kShared - 1) + 1);
+  if (*owner == self) return false;
+  if (*owner == 0) {
+    *owner = self;
+    return false;
+  }
+  *owner = kShared;
+  return true;
+}
+
+void sched_fresh_memory(const void* address, size_t size) {
+  if (!g_sched.shared_only || size == 0) return;
+  uint64_t granule = reinterpret_cast<uint64_t>(address) >> 3;
+  const uint64_t end = (reinterpret_cast<uint64_t>(address) + size + 7) >> 3;
+  while (granule < end) {
+    const uint64_t page = granule / kGranulesPerPage;
+    const uint64_t page_end = (page + 1) * kGranulesPerPage;
+    const uint64_t stop = page_end < end ? page_end : end;
+    if (Owner* owners = owners_of(page, false)) {
+      memset(&owners[granule % kGranulesPerPage], 0, (stop - granule) * sizeof(Owner));
+    }
+    granule = stop;
+  }
+}
+
+namespace {
+
+// A file of lines "UNIT INDEX": the sites of that translation unit, by their number in its catalog.
+void flag_named_sites(const heddle_unit* unit, const char* path) {
+  const long fd = raw_syscall(SYS_open, as_long(path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    static bool said = false;
+    if (!said) say("points: cannot read %s", path);
+    said = true;
+    return;
+  }
+  char buffer[8192];
+  size_t kept = 0;
+  for (;;) {
+    const long got = raw_syscall(SYS_read, fd, as_long(buffer + kept),
+                                 static_cast<long>(sizeof buffer - 1 - kept));
+    if (got <= 0) break;
+    kept += static_cast<size_t>(got);
+    buffer[kept] = '\0';
+    char* line = buffer;
+    while (char* newline = strchr(line, '\n')) {
+      *newline = '\0';
+      char* space = strrchr(line, ' ');
+      if (space != nullptr) {
+        *space = '\0';
+        uint64_t index = 0;
+        for (const char* at = space + 1; *at >= '0' && *at <= '9'; ++at) {
+          index = index * 10 + static_cast<uint64_t>(*at - '0');
+        }
+        if (strcmp(line, unit->name) == 0 && index < unit->site_count) unit->site_flags[index] = 1;
+      }
+      line = newline + 1;
+    }
+    kept = strlen(line);
+    if (kept + 1 >= sizeof buffer) kept = 0;
+    memmove(buffer, line, kept);
+  }
+  raw_close(static_cast<int>(fd));
+}
+
+}  // namespace
+
+void sched_unit_registered(const heddle_unit* unit) {
+  const char* mode = g_sched.points_mode;
+  if (unit->site_flags == nullptr) return;
+  if (strcmp(mode, "all") == 0 || strcmp(mode, "shared") == 0) {
+    memset(unit->site_flags, 1, unit->site_count);
+  } else if (strncmp(mode, "sites:", 6) == 0) {
+    flag_named_sites(unit, mode + 6);
+  }
+}
+
+}  // namespace heddle::rt
