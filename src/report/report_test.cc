@@ -123,6 +123,13 @@ TEST(Words, ValuesAreSignedWhenThatIsLikelier) {
   EXPECT_EQ(value(step), "= 0x7f0012345678");
 }
 
+TEST(Words, FunctionsAreShownWithoutParameters) {
+  EXPECT_EQ(short_function("(anonymous namespace)::Shop::sell(std::vector<int>&, void (*)(int))"),
+            "Shop::sell");
+  EXPECT_EQ(short_function("main::$_0::operator()() const"), "main::$_0::operator()");
+  EXPECT_EQ(short_function("main"), "main");
+}
+
 TEST(Json, HasTheSameContent) {
   const auto out = nlohmann::json::parse(json(findings_of(kShop), {{"trace", "shop.txt"}}));
   EXPECT_EQ(out["schema"], kSchema);

@@ -208,8 +208,9 @@ class Printer {
     for (const Step& step : finding.steps) {
       if (step.role.empty()) continue;
       role_width = std::max(role_width, width_of(step.role));
-      for (const Place& frame : step.stack)
-        name_width = std::max(name_width, width_of(frame.function));
+      for (const Place& frame : step.stack) {
+        name_width = std::max(name_width, width_of(short_function(frame.function)));
+      }
     }
     name_width = std::min<std::size_t>(name_width, 48);
     std::string text;
@@ -222,7 +223,8 @@ class Printer {
       };
       for (const Place& frame : step.stack) {
         if (frame.function.empty() && frame.line == 0) continue;
-        add(padded(cut(frame.function.empty() ? "?" : frame.function, name_width), name_width) +
+        add(padded(cut(frame.function.empty() ? "?" : short_function(frame.function), name_width),
+                   name_width) +
             "  " + place(frame));
       }
       std::string held;

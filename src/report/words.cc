@@ -178,6 +178,23 @@ std::string value(const Step& step, bool with_verb) {
   return with_verb && step.kind == EventKind::kWrite ? "writes " + text : "= " + text;
 }
 
+std::string short_function(std::string_view name) {
+  constexpr std::string_view kUnnamed[] = {"(anonymous namespace)::", "(anonymous)::"};
+  std::string out(name);
+  for (const std::string_view part : kUnnamed) {
+    for (std::size_t at; (at = out.find(part)) != std::string::npos;) out.erase(at, part.size());
+  }
+  // The parameters are the last group of parentheses at the outermost level.
+  const std::size_t end = out.rfind(')');
+  if (end == std::string::npos) return out;
+  int depth = 0;
+  for (std::size_t at = end + 1; at-- > 0;) {
+    if (out[at] == ')') ++depth;
+    if (out[at] == '(' && --depth == 0) return at == 0 ? out : out.substr(0, at);
+  }
+  return out;
+}
+
 std::string place(const Place& where) {
   const std::size_t slash = where.file.rfind('/');
   const std::string file = slash == std::string::npos ? where.file : where.file.substr(slash + 1);

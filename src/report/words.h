@@ -21,6 +21,10 @@ std::string deed(const Step& step);
 // empty when unknown.
 std::string value(const Step& step, bool with_verb = true);
 
+// Without parameters and unnamed namespaces: "Shop::sell" for
+// "(anonymous namespace)::Shop::sell(int)".
+std::string short_function(std::string_view name);
+
 // "shop.cc:12", without folders; empty when the line is unknown.
 std::string place(const Place& place);
 

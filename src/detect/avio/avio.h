@@ -19,19 +19,18 @@
 // read-modify-writes count like others.
 #pragma once
 
-#include "detect/avio/context.h"
+#include "detect/avio/explain.h"
 #include "detect/avio/finder.h"
 #include "detect/avio/invariants.h"
+#include "detect/avio/judge.h"
+#include "detect/avio/reports.h"
 #include "detect/detector.h"
-#include "finding/describe.h"
 #include "trace/catalog.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 namespace heddle::avio {
@@ -39,21 +38,6 @@ namespace heddle::avio {
 struct Options {
   unsigned granule = 1;                    // is_granule
   const Invariants* invariants = nullptr;  // must outlive the detector
-};
-
-// The values of recent accesses, as far as the trace has them.
-class RecentValues {
- public:
-  void on(const Event& event, EventOrdinal ordinal);
-  std::optional<std::uint64_t> at(EventOrdinal ordinal) const;
-
- private:
-  static constexpr std::size_t kKept = std::size_t{1} << 20;
-  struct Entry {
-    EventOrdinal ordinal = kNoEvent;
-    std::uint64_t value = 0;
-  };
-  std::vector<Entry> entries_;  // by ordinal modulo kKept; empty until a value comes
 };
 
 class Avio : public Detector, private TripleSink {
@@ -71,15 +55,6 @@ class Avio : public Detector, private TripleSink {
   Shadow::Memory memory() const { return finder_.shadow().memory(); }
 
  private:
-  struct StaticKey {
-    SplitCase split{};
-    SiteId p{}, r{}, i{};
-    bool operator==(const StaticKey&) const = default;
-    template <typename H>
-    friend H AbslHashValue(H hash, const StaticKey& key) {
-      return H::combine(std::move(hash), key.split, key.p, key.r, key.i);
-    }
-  };
   struct Instance {
     SplitCase split{};
     std::uint64_t p{}, r{};
@@ -89,36 +64,22 @@ class Avio : public Detector, private TripleSink {
       return H::combine(std::move(hash), instance.split, instance.p, instance.r);
     }
   };
-  enum class Guard : std::uint8_t { kUnknown, kReport, kDropped, kNeverSeen };
 
   void on_triple(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
-  Guard guard(SiteId site);
-  Finding describe(const Triple& triple) const;
-  Step step(const Triple& triple, const Touch& touch, const char* role) const;
-  void explain_locks(const Triple& triple, Finding& finding) const;
-  void explain_learning(const Triple& triple, Finding& finding) const;
 
   const Catalog& catalog_;
-  const Invariants* invariants_;
-  Contexts contexts_;
-  Describer describer_;
+  Judge judge_;
   TripleFinder finder_;
-  RecentValues values_;
+  Explainer explainer_;
+  Reports reports_;
   const Event* now_ = nullptr;  // the access being looked at
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;
-  absl::flat_hash_map<StaticKey, std::size_t> index_;
-  struct Report {
-    StaticKey key;
-    Finding finding;
-  };
-  std::vector<Report> reports_;         // in the order of their first instances
   std::vector<std::uint8_t> executed_;  // by site
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
-  std::vector<Guard> guards_;  // by site
   std::uint64_t unjudged_ = 0;
 };
 

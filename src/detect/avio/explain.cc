@@ -1,5 +1,4 @@
-// From a triple to a finding that a person can read.
-#include "detect/avio/avio.h"
+#include "detect/avio/explain.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,23 +33,49 @@ std::string held(const std::vector<HeldLock>& locks) {
   return names.empty() ? "no lock" : list(names);
 }
 
+// I's name for the variable; where only an address is known there (a copy, a library), another's.
+const VariableName& best_named(const std::vector<Step>& steps) {
+  const VariableName& by_i = steps[2].variable;
+  if (!by_i.name.starts_with("0x")) return by_i;
+  for (const Step& step : steps) {
+    if (!step.variable.name.starts_with("0x")) return step.variable;
+  }
+  return by_i;
+}
+
 }  // namespace
 
-Finding Avio::describe(const Triple& triple) const {
+void RecentValues::on(const Event& event, EventOrdinal ordinal) {
+  if (entries_.empty()) entries_.resize(kKept);
+  entries_[ordinal % kKept] = {ordinal, event.value};
+}
+
+std::optional<std::uint64_t> RecentValues::at(EventOrdinal ordinal) const {
+  if (entries_.empty() || entries_[ordinal % kKept].ordinal != ordinal) return std::nullopt;
+  return entries_[ordinal % kKept].value;
+}
+
+void Explainer::on(const Event& event, EventOrdinal ordinal) {
+  contexts_.on(event, ordinal);
+  describer_.on(event);
+}
+
+Finding Explainer::describe(const Triple& triple, const Event& now, const char* detector) const {
   Finding finding;
   finding.kind = FindingKind::kAtomicityViolation;
-  finding.detectors = {"avio"};
+  finding.detectors = {detector};
   finding.summary = summary(triple.split);
   finding.in_words = in_words(triple.split);
-  finding.steps = {step(triple, triple.p, "P"), step(triple, triple.r, "R"),
-                   step(triple, triple.i, "I")};
-  finding.variables = {finding.steps[2].variable};
+  finding.steps = {step(triple, triple.p, now, "P"), step(triple, triple.r, now, "R"),
+                   step(triple, triple.i, now, "I")};
+  finding.variables = {best_named(finding.steps)};
   explain_learning(triple, finding);
   explain_locks(triple, finding);
   return finding;
 }
 
-Step Avio::step(const Triple& triple, const Touch& touch, const char* role) const {
+Step Explainer::step(const Triple& triple, const Touch& touch, const Event& now,
+                     const char* role) const {
   Step out;
   out.role = role;
   out.thread = finder_.thread(touch);
@@ -67,11 +92,11 @@ Step Avio::step(const Triple& triple, const Touch& touch, const char* role) cons
   out.value = values_.at(out.ordinal);
   // I is at hand with its own address and size; of the others only the cell is known.
   const bool is_i = touch.bits == triple.i.bits;
-  out.size = is_i ? now_->size : site.size;
+  out.size = is_i ? now.size : site.size;
   constexpr std::uint32_t kLongest = 64;  // a longer one is a copy of many variables
   const Address first_byte = triple.address + static_cast<unsigned>(std::countr_zero(triple.mask));
-  if (now_->size <= kLongest) {
-    out.variable = describer_.variable(touch.site, now_->address, now_->size);
+  if (now.size <= kLongest) {
+    out.variable = describer_.variable(touch.site, now.address, now.size);
   } else {
     out.variable = describer_.variable(touch.site, first_byte,
                                        static_cast<std::uint32_t>(std::popcount(triple.mask)));
@@ -79,7 +104,7 @@ Step Avio::step(const Triple& triple, const Touch& touch, const char* role) cons
   return out;
 }
 
-void Avio::explain_learning(const Triple& triple, Finding& finding) const {
+void Explainer::explain_learning(const Triple& triple, Finding& finding) const {
   const std::string& p_function = finding.steps[0].place.function;
   const bool same_function = p_function == finding.steps[2].place.function;
   if (invariants_ == nullptr) {
@@ -115,7 +140,7 @@ void Avio::explain_learning(const Triple& triple, Finding& finding) const {
 
 // Which locks each held, and where the local thread let go of one that could have kept P and I
 // together.
-void Avio::explain_locks(const Triple& triple, Finding& finding) const {
+void Explainer::explain_locks(const Triple& triple, Finding& finding) const {
   const Step& p = finding.steps[0];
   const Step& r = finding.steps[1];
   const Step& i = finding.steps[2];

@@ -20,11 +20,12 @@ class TripleFinder {
   TripleFinder(unsigned granule, TripleSink& sink) : shadow_(granule, sink) {}
 
   // An access; `context` comes back in the triples.
-  void access(const Event& event, EventOrdinal ordinal, ContextId context) {
+  Touch access(const Event& event, EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > Touch::kMaxOrdinal) start_over(ordinal);
-    shadow_.access(
-        Touch::make(actor_of(event.thread), event.kind, ordinal - base_, event.site, context),
-        event.address, event.size);
+    const Touch touch =
+        Touch::make(actor_of(event.thread), event.kind, ordinal - base_, event.site, context);
+    shadow_.access(touch, event.address, event.size);
+    return touch;
   }
   const Shadow& shadow() const { return shadow_; }
 

@@ -1,0 +1,43 @@
+// Reports: findings unique by case and sites, with their instances counted, in a fixed order.
+#pragma once
+
+#include "detect/avio/touch.h"
+#include "finding/finding.h"
+#include "trace/catalog.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+namespace heddle::avio {
+
+class Reports {
+ public:
+  // Counts an instance. The finding to fill, if it is the first of its kind; else null.
+  Finding* add(const Triple& triple);
+
+  // Ranked; copies of one source line (inlined, instantiated in several units) are one site.
+  std::vector<Finding> finish(const Catalog& catalog);
+
+ private:
+  struct Key {
+    SplitCase split{};
+    SiteId p{}, r{}, i{};
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.split, key.p, key.r, key.i);
+    }
+  };
+  struct Report {
+    Key key;
+    Finding finding;
+  };
+
+  absl::flat_hash_map<Key, std::size_t> index_;
+  std::vector<Report> reports_;  // in the order of their first instances
+};
+
+}  // namespace heddle::avio
