@@ -2,6 +2,7 @@
 
 #include "detect/avio/avio.h"
 #include "detect/race/race.h"
+#include "detect/serializability/serializability.h"
 
 #include <algorithm>
 #include <iterator>
@@ -25,6 +26,8 @@ std::unique_ptr<Detector> make_avio(const Catalog& catalog, const DetectorSettin
 constexpr DetectorEntry kDetectors[] = {
     {"avio", "pairs of accesses split by another thread", make_avio},
     {"race", "data races by happens-before", make<race::RaceDetector>},
+    {"serializability", "declared transactions that no serial order explains",
+     make<serializability::SerializabilityDetector>},
 };
 
 std::string all_names() {

@@ -28,6 +28,36 @@ std::string names(const std::vector<HeldLock>& locks) {
   return out.empty() ? "no lock" : out;
 }
 
+std::string note_of(const Event& event, const std::string& object) {
+  switch (event.kind) {
+    case EventKind::kAcquire:
+      return event.outcome == OpOutcome::kOk ? "acquires " + object : "fails to acquire " + object;
+    case EventKind::kRelease:
+      return "lets go of " + object;
+    case EventKind::kFork:
+      return fmt::format("starts thread {}", event.value);
+    case EventKind::kJoin:
+      return fmt::format("joins thread {}", event.value);
+    case EventKind::kWait:
+      return "wakes up from " + object;
+    case EventKind::kSignal:
+    case EventKind::kBroadcast:
+      return "signals " + object;
+    case EventKind::kSemPost:
+      return "posts " + object;
+    case EventKind::kSemWait:
+      return "waited for " + object;
+    case EventKind::kBarrierArrive:
+      return "arrives at " + object;
+    case EventKind::kBarrierLeave:
+      return "leaves " + object;
+    case EventKind::kFence:
+      return "fence";
+    default:
+      return "synchronises on " + object;
+  }
+}
+
 }  // namespace
 
 std::string_view verb_of(EventKind kind) {
@@ -130,7 +160,10 @@ void PairFindings::add_nearby(Finding& finding, const Witness& earlier,
     witness.ordinal = operation.ordinal;
     witness.address = operation.event.address;
     Step step = narrator_.step(witness, "");
-    if (!is_access(witness.kind)) step.variable.name = narrator_.describe().object(witness.address);
+    if (!is_access(witness.kind)) {
+      step.variable.name = narrator_.describe().object(witness.address);
+      step.note = note_of(operation.event, step.variable.name);
+    }
     finding.steps.push_back(std::move(step));
   };
   add(sync_.before(earlier.thread, earlier.ordinal));

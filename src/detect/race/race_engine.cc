@@ -48,7 +48,7 @@ void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
   }
 
   // The common case: a cell of its own, everything ordered, no list.
-  if (const CellId id = history_.find_exactly(event.address, event.size)) {
+  if (const CellId id = history_.pieces().find_exactly(event.address, event.size)) {
     Cell& cell = history_.cell(id);
     const auto ordered = [&](const Access& earlier) {
       return happens_before_.ordered(earlier.slot, earlier.time, now.thread);
@@ -71,7 +71,7 @@ void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
     touched_.assign(1, id);
   } else {
     touched_.clear();
-    history_.cover(event.address, event.size, [&](CellId piece, Address address) {
+    history_.pieces().cover(event.address, event.size, [&](CellId piece, Address address) {
       check(now, piece, address);
       touched_.push_back(piece);
     });
@@ -97,7 +97,7 @@ void RaceEngine::on_other(const Event& event, EventOrdinal ordinal) {
     schedulable_->on(event, ordinal);
   }
   if (event.kind == EventKind::kAlloc) {
-    history_.clear(event.address, event.value);
+    history_.pieces().clear(event.address, event.value);
     blocks_[event.address] = event.value;
   } else if (event.kind == EventKind::kFree) {
     on_free(event, ordinal);
@@ -116,10 +116,10 @@ void RaceEngine::on_free(const Event& event, EventOrdinal ordinal) {
   now.operation = {event.kind, MemoryOrder::kPlain};
   now.access_class = AccessClass::kWrite;
   now.thread = event.thread;
-  history_.cover_touched(event.address, size,
-                         [&](CellId id, Address address) { check(now, id, address); });
+  history_.pieces().cover_touched(event.address, size,
+                                  [&](CellId id, Address address) { check(now, id, address); });
   last_writes_.clear();  // a Free reads nothing
-  history_.clear(event.address, size);
+  history_.pieces().clear(event.address, size);
 }
 
 void RaceEngine::check(const Now& now, CellId id, Address address) {
