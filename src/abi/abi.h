@@ -25,6 +25,18 @@
  *     if (its address is dynamic) base[k] = address;
  *   tls.cursor = base + 1 + words;            after the segment's last access
  *
+ * The inline tests. A record ends with storing the cursor, so base is tls.cursor at every test,
+ * also in the middle of a record, and need not be passed. Each test is a compare and a jump to a
+ * call, with the call's arguments as words behind it; it may replace r11, which holds the base,
+ * memory and the flags, and nothing else (runtime/inline_entry.cc):
+ *
+ *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  .long (go on) - .
+ *     cmpb $0, flag;     jne …     lea address, %r11; call __heddle_point_inline;
+ *                                  .long flag - .;  .long (go on) - .
+ *     cmpb $0, *flow;    jne …     call __heddle_flow_inline;  .long slot - .;  .long (go on) - .
+ *
+ * Atomic and volatile accesses and fences call __heddle_point itself.
+ *
  * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
  * closes the record as *paused*: bit 0 of the header word is set, and one more word follows the
  * record's words: the address of the flag of the access it paused before (0: unknown; the access is
@@ -54,7 +66,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 1
+#define HEDDLE_ABI_VERSION 2
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -103,6 +115,7 @@ struct heddle_unit {
   uint8_t* site_flags; /* one byte per site; not zero: a scheduling point stands before it */
   uint64_t site_count;
   const char* name; /* of the source file */
+  uint8_t* flow;    /* a byte that the runtime keeps equal to __heddle_flow */
 };
 
 /* The section of an object file that holds the catalogs and layouts of its units, for tools that

@@ -8,9 +8,8 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/MDBuilder.h>
-#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace heddle::instrument {
@@ -31,8 +30,7 @@ class Emitter {
         context_(function_.getContext()),
         pointer_(llvm::PointerType::get(context_, 0)),
         word_(llvm::Type::getInt64Ty(context_)),
-        byte_(llvm::Type::getInt8Ty(context_)),
-        unlikely_(llvm::MDBuilder(context_).createBranchWeights(1, 1 << 20)) {}
+        byte_(llvm::Type::getInt8Ty(context_)) {}
 
   void run();
 
@@ -43,16 +41,17 @@ class Emitter {
   void emit_block(const BlockPlan& plan);
   void emit_segment(const Step& step, unsigned& room);
   void emit_mark(const Step& step, unsigned& room);
-  void emit_flow_segment(const Step& step, unsigned& room);
+  void emit_flow_segment(const Step& step);
   void emit_after_call(llvm::Instruction& call);
   void redirect(llvm::CallBase& call);
 
-  // Pieces of inline code, before `builder`'s position; a piece that branches leaves the builder at
-  // the same instruction.
+  // Pieces of inline code, before `builder`'s position.
   Value* tls(IRBuilder<>& builder);
   Value* position(IRBuilder<>& builder) { return builder.CreateLoad(pointer_, position_); }
   void ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room);
   void refill_if_full(IRBuilder<>& builder);
+  void inline_test(IRBuilder<>& builder, const char* code, const char* operands,
+                   llvm::ArrayRef<Value*> values, llvm::Type* tested);
   void put(IRBuilder<>& builder, unsigned word, Value* value);
   void put_slot(IRBuilder<>& builder, std::uint32_t slot);
   void advance(IRBuilder<>& builder, unsigned words);
@@ -69,7 +68,6 @@ class Emitter {
   llvm::PointerType* pointer_;
   llvm::Type* word_;
   llvm::Type* byte_;
-  llvm::MDNode* unlikely_;
 
   llvm::Value* tls_{};            // once per function; a coroutine asks anew every time
   llvm::AllocaInst* position_{};  // becomes a register
@@ -94,19 +92,39 @@ void Emitter::reload(IRBuilder<>& builder) {
 }
 
 void Emitter::refill_if_full(IRBuilder<>& builder) {
-  Value* base = position(builder);
-  Value* limit_at = builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), 8);
-  // Volatile: the runtime moves the limit of a running thread to get its attention.
-  Value* limit = builder.CreateLoad(pointer_, limit_at, /*isVolatile=*/true);
-  Value* full = builder.CreateICmpUGT(base, limit);
-  llvm::Instruction* here = &*builder.GetInsertPoint();
-  llvm::Instruction* cold = llvm::SplitBlockAndInsertIfThen(full, here, false, unlikely_);
-  IRBuilder<> inside(cold);
-  inside.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-  llvm::CallInst* fresh = inside.CreateCall(runtime_.refill, base);
-  fresh->setCallingConv(llvm::CallingConv::PreserveMost);
-  inside.CreateStore(fresh, position_);
-  builder.SetInsertPoint(here);
+  Value* limit = builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), 8);
+  inline_test(builder,
+              "cmpq $2, %r11\n\tja 2f\n1:\n\t.subsection 1\n2:\n\t"
+              "callq *__heddle_refill_inline@GOTPCREL(%rip)\n\t.long 1b-.\n\t.previous",
+              "*m", {limit}, pointer_);
+}
+
+// A test with its cold part, as inline assembly: to the optimiser one instruction that may change
+// memory, instead of three blocks for every access. The cold part stands behind the functions of
+// the section.
+void Emitter::inline_test(IRBuilder<>& builder, const char* code, const char* operands,
+                          llvm::ArrayRef<Value*> values, llvm::Type* tested) {
+  std::vector<Value*> arguments{position(builder)};
+  std::vector<llvm::Type*> types{pointer_};
+  for (Value* value : values) {
+    arguments.push_back(value);
+    types.push_back(value->getType());
+  }
+  const std::string constraints =
+      std::string("={r11},0,") + operands + ",~{memory},~{dirflag},~{fpsr},~{flags}";
+  auto* type = llvm::FunctionType::get(pointer_, types, false);
+  auto* assembly = llvm::InlineAsm::get(type, code, constraints, /*hasSideEffects=*/true);
+  llvm::CallInst* call = builder.CreateCall(assembly, arguments);
+  call->addFnAttr(llvm::Attribute::NoUnwind);
+  // Memory operands are given as addresses; the type says how they would be accessed.
+  unsigned number = 0;
+  for (llvm::StringRef rest = operands; !rest.empty(); rest = rest.split(',').second) {
+    ++number;
+    if (!rest.starts_with("*m")) continue;
+    call->addParamAttr(number, llvm::Attribute::get(context_, llvm::Attribute::ElementType,
+                                                    number == 1 ? tested : byte_));
+  }
+  builder.CreateStore(call, position_);
 }
 
 void Emitter::ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room) {
@@ -147,14 +165,12 @@ void Emitter::point(IRBuilder<>& builder, const PlannedItem& item) {
     call_point(builder, item);
     return;
   }
-  Value* flag = builder.CreateLoad(byte_, unit_.flag_address(item.site));
-  Value* set = builder.CreateIsNotNull(flag);
-  llvm::Instruction* here = &*builder.GetInsertPoint();
-  llvm::Instruction* cold = llvm::SplitBlockAndInsertIfThen(set, here, false, unlikely_);
-  IRBuilder<> inside(cold);
-  inside.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-  call_point(inside, item);
-  builder.SetInsertPoint(here);
+  llvm::Constant* flag = unit_.flag_address(item.site);
+  inline_test(builder,
+              "cmpb $$0, $2\n\tjne 2f\n1:\n\t.subsection 1\n2:\n\tleaq $4, %r11\n\t"
+              "callq *__heddle_point_inline@GOTPCREL(%rip)\n\t.long ${3:c}-.\n\t.long 1b-.\n\t"
+              ".previous",
+              "*m,i,*m", {flag, flag, item.access.address}, byte_);
 }
 
 void Emitter::put_item(IRBuilder<>& builder, const PlannedItem& item) {
@@ -220,20 +236,13 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
 }
 
 // Nothing but a test of the level when the flow level is off.
-void Emitter::emit_flow_segment(const Step& step, unsigned& room) {
+void Emitter::emit_flow_segment(const Step& step) {
   IRBuilder<> builder(step.at);
-  Value* level = builder.CreateLoad(byte_, runtime_.flow);
-  llvm::Instruction* cold =
-      llvm::SplitBlockAndInsertIfThen(builder.CreateIsNotNull(level), step.at, false, unlikely_);
-  IRBuilder<> inside(cold);
-  inside.SetCurrentDebugLocation(step.at->getDebugLoc());
-  if (room == 0) {
-    refill_if_full(inside);
-  } else {
-    --room;
-  }
-  put_slot(inside, step.slot);
-  advance(inside, 1);
+  inline_test(builder,
+              "cmpb $$0, $2\n\tjne 2f\n1:\n\t.subsection 1\n2:\n\t"
+              "callq *__heddle_flow_inline@GOTPCREL(%rip)\n\t.long ${3:c}-.\n\t.long 1b-.\n\t"
+              ".previous",
+              "*m,i", {unit_.flow_address(), unit_.slot_address(step.slot)}, byte_);
 }
 
 void Emitter::redirect(llvm::CallBase& call) {
@@ -280,14 +289,14 @@ unsigned Emitter::room_before(const llvm::BasicBlock* block) const {
 
 void Emitter::emit_block(const BlockPlan& plan) {
   unsigned room = room_before(plan.block);
-  llvm::Instruction* terminator = plan.block->getTerminator();
   for (const Step& step : plan.steps) {
     switch (step.kind) {
       case Step::Kind::kSegment:
         emit_segment(step, room);
         break;
       case Step::Kind::kFlowSegment:
-        emit_flow_segment(step, room);
+        emit_flow_segment(step);
+        room -= room != 0 ? 1 : 0;
         break;
       case Step::Kind::kEnter:
       case Step::Kind::kLeave:
@@ -304,8 +313,7 @@ void Emitter::emit_block(const BlockPlan& plan) {
         break;
     }
   }
-  // Splitting gave the terminator to a block of its own; edges leave from there.
-  room_after_[terminator->getParent()] = room;
+  room_after_[plan.block] = room;
 }
 
 void Emitter::emit_entry() {
@@ -319,7 +327,6 @@ void Emitter::emit_entry() {
 
 void Emitter::run() {
   if (!has_records()) return;
-  // Orders first: splitting changes the block list, not what the plan refers to.
   llvm::DenseMap<const llvm::BasicBlock*, const BlockPlan*> plans;
   for (const BlockPlan& block : plan_.blocks) plans[block.block] = &block;
   std::vector<const BlockPlan*> order;
@@ -327,6 +334,8 @@ void Emitter::run() {
     order.push_back(plans[block]);
   }
   emit_entry();
+  // The inline tests call without the compiler's knowledge.
+  function_.addFnAttr(llvm::Attribute::NoRedZone);
   for (const BlockPlan* block : order) emit_block(*block);
   llvm::DominatorTree tree(function_);
   llvm::PromoteMemToReg(position_, tree);
@@ -336,25 +345,17 @@ void Emitter::run() {
 
 RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
   llvm::LLVMContext& context = m.getContext();
-  llvm::Type* byte = llvm::Type::getInt8Ty(context);
   llvm::PointerType* pointer = llvm::PointerType::get(context, 0);
   tls = new llvm::GlobalVariable(m, llvm::ArrayType::get(pointer, 2), false,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, "__heddle_tls",
                                  nullptr, llvm::GlobalValue::InitialExecTLSModel);
   tls->setAlignment(llvm::Align(8));
-  flow = new llvm::GlobalVariable(m, byte, false, llvm::GlobalValue::ExternalLinkage, nullptr,
-                                  "__heddle_flow");
-  refill = m.getOrInsertFunction("__heddle_refill", pointer, pointer);
   point = m.getOrInsertFunction("__heddle_point", pointer, pointer, pointer, pointer);
-  for (llvm::FunctionCallee callee : {refill, point}) {
-    auto* function = llvm::cast<llvm::Function>(callee.getCallee());
-    function->setCallingConv(llvm::CallingConv::PreserveMost);
-    function->addFnAttr(llvm::Attribute::NoUnwind);
-    function->addFnAttr(llvm::Attribute::Cold);
-    // Not through a stub of the procedure linkage table, which may clobber argument registers
-    // while it binds lazily.
-    function->addFnAttr(llvm::Attribute::NonLazyBind);
-  }
+  auto* function = llvm::cast<llvm::Function>(point.getCallee());
+  function->setCallingConv(llvm::CallingConv::PreserveMost);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  // Not through a stub of the procedure linkage table, which may clobber registers while it binds.
+  function->addFnAttr(llvm::Attribute::NonLazyBind);
 }
 
 void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime) {

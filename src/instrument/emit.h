@@ -22,8 +22,6 @@ struct RuntimeInterface {
 
   llvm::Module& module;
   llvm::GlobalVariable* tls;
-  llvm::GlobalVariable* flow;
-  llvm::FunctionCallee refill;
   llvm::FunctionCallee point;
 };
 

@@ -18,7 +18,9 @@ Unit::Unit(llvm::Module& module)
     : module_(module),
       byte_(llvm::Type::getInt8Ty(module.getContext())),
       slots_placeholder_(placeholder("heddle.slots.placeholder")),
-      flags_placeholder_(placeholder("heddle.flags.placeholder")) {}
+      flags_placeholder_(placeholder("heddle.flags.placeholder")),
+      flow_(new GlobalVariable(module, byte_, /*isConstant=*/false, GlobalValue::PrivateLinkage,
+                               ConstantInt::get(byte_, 0), "heddle.flow")) {}
 
 GlobalVariable* Unit::placeholder(const char* name) {
   auto* variable = new GlobalVariable(module_, byte_, /*isConstant=*/false,
@@ -97,6 +99,7 @@ void Unit::finish() {
   if (slots_.empty()) {
     slots_placeholder_->eraseFromParent();
     flags_placeholder_->eraseFromParent();
+    flow_->eraseFromParent();
     return;
   }
   llvm::LLVMContext& context = module_.getContext();
@@ -150,7 +153,7 @@ void Unit::finish() {
 
   llvm::StructType* type =
       llvm::StructType::get(context, {half, half, pointer, word, pointer, word, pointer, word,
-                                      pointer, word, pointer, word, pointer});
+                                      pointer, word, pointer, word, pointer, pointer});
   llvm::Constant* fields[] = {ConstantInt::get(half, HEDDLE_ABI_VERSION),
                               ConstantInt::get(half, 0),
                               slots,
@@ -163,7 +166,8 @@ void Unit::finish() {
                               ConstantInt::get(word, symbols_.size()),
                               flags,
                               ConstantInt::get(word, catalog_.sites.size()),
-                              name};
+                              name,
+                              flow_};
   auto* unit = new GlobalVariable(module_, type, /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                   llvm::ConstantStruct::get(type, fields), "heddle.unit");
   emit_registration(unit);

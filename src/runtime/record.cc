@@ -98,6 +98,7 @@ bool stream_open(uint32_t parent_pid) {
   g_stream.recording = g_stream.level != HEDDLE_LEVEL_OFF &&
                        region_open(&g_stream.region, g_stream.level, parent_pid);
   __heddle_flow = g_stream.recording && g_stream.level == HEDDLE_LEVEL_FLOW;
+  publish_flow();
   raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   if (g_stream.recording) {
     uint64_t* block = region_next_block(&g_stream.region);
@@ -115,6 +116,7 @@ bool stream_open(uint32_t parent_pid) {
 void stream_stop() {
   g_stream.recording = false;
   __heddle_flow = 0;
+  publish_flow();
 }
 
 void rec_event(EventKind kind, LockMode mode, OpOutcome outcome, uint32_t small, uint64_t address,

@@ -97,6 +97,14 @@ class BlockReader {
     for (std::size_t at = 0; at < words.size();) {
       const std::uint64_t header = words[at++];
       if (header == 0) return {};
+      if (header >> 56 == HEDDLE_REC_EVENT) {
+        out_.steps.push_back({.kind = RecordedStep::Kind::kRange,
+                              .event = static_cast<EventKind>(header >> 48 & 0xff),
+                              .address = words[at],
+                              .size = header & 0xffffffff});
+        ++at;
+        continue;
+      }
       const DumpedUnit* unit = nullptr;
       for (const DumpedUnit& candidate : units_) {
         if (header >= candidate.slots_at &&
@@ -299,6 +307,10 @@ std::vector<std::string> Recorded::lines() const {
         break;
       }
       case RecordedStep::Kind::kSegment:
+        break;
+      case RecordedStep::Kind::kRange:
+        out.push_back(fmt::format("range {} {}", step.event == EventKind::kRead ? "read" : "write",
+                                  step.size));
         break;
       case RecordedStep::Kind::kEnter:
         out.push_back("enter " + function(step));

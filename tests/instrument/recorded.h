@@ -12,7 +12,7 @@ namespace heddle::test {
 
 // One slot record or one item of a segment.
 struct RecordedStep {
-  enum class Kind { kAccess, kSegment, kEnter, kLeave, kResync, kLibcall };
+  enum class Kind { kAccess, kSegment, kEnter, kLeave, kResync, kLibcall, kRange };
   Kind kind{};
   std::size_t unit{};
   SiteId site{};          // kAccess, kLibcall
@@ -37,7 +37,8 @@ struct Recorded {
   std::string variable(const RecordedStep& step) const;
   std::string function(const RecordedStep& step) const;
 
-  // "read g 4", "write Account.balance 8 seq_cst", "enter f", "leave f", "resync f", "libcall";
+  // "read g 4", "write Account.balance 8 seq_cst", "enter f", "leave f", "resync f", "libcall",
+  // "range read 6" (by a wrapper in the runtime);
   // accesses of variables without name are "read ? 4".
   std::vector<std::string> lines() const;
   std::size_t count(const std::string& line) const;

@@ -8,8 +8,8 @@
  *           slots, catalog, layout, symbols, name
  *   block = length:u64 word*        (length in bytes)
  *   points = length:u64 (address of the flag:u64 address:u64)* */
-#define HEDDLE_RUNTIME 1
 #include "abi/abi.h"
+#include "runtime/record.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ void __heddle_register(const struct heddle_unit* unit) {
   if (unit->abi_version != HEDDLE_ABI_VERSION || unit_count == MAX_UNITS) abort();
   pthread_mutex_lock(&lock);
   const char* flow = getenv("HEDDLE_DUMP_FLOW");
-  __heddle_flow = flow != NULL && *flow == '1';
+  *unit->flow = flow != NULL && *flow == '1';
   const char* points = getenv("HEDDLE_DUMP_POINTS");
   if (points != NULL && *points == '1') memset(unit->site_flags, 1, unit->site_count);
   if (unit_count == 0) atexit(dump);
@@ -95,7 +95,7 @@ static void new_block(void) {
   pthread_mutex_lock(&lock);
   if (block_count == MAX_BLOCKS) abort();
   mine = &blocks[block_count++];
-  mine->words = calloc(WORDS, 8);
+  mine->words = static_cast<uint64_t*>(calloc(WORDS, 8));
   pthread_mutex_unlock(&lock);
   __heddle_tls.cursor = mine->words;
   __heddle_tls.limit = mine->words + WORDS - HEDDLE_SEGMENT_WORDS;
@@ -122,3 +122,23 @@ HEDDLE_PRESERVE uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const vo
   memset(base, 0, HEDDLE_SEGMENT_WORDS * 8);
   return mine->words;
 }
+
+// What the wrappers of the C library's functions need: ranges are kept as in the real runtime.
+namespace heddle::rt {
+
+thread_local int t_inside = 0;
+
+bool dormant() {
+  return false;
+}
+
+void rec_event(EventKind kind, LockMode, OpOutcome, uint32_t small, uint64_t address, uint64_t,
+               const void*) {
+  if (__heddle_tls.cursor > __heddle_tls.limit) new_block();
+  uint64_t* at = __heddle_tls.cursor;
+  at[0] = HEDDLE_HEADER(HEDDLE_REC_EVENT, kind, 1, 0, 0, small);
+  at[1] = address;
+  __heddle_tls.cursor = at + 2;
+}
+
+}  // namespace heddle::rt

@@ -1,0 +1,160 @@
+// Where inline code enters the runtime (abi/abi.h, "the inline tests").
+//
+// The tests stand in the middle of a function, as inline assembly: the compiler knows that they may
+// replace r11, change memory and the flags, and nothing else. So whatever they call saves every
+// register, vector registers too, which preserve_most functions may use. The word or two after the
+// call instruction are its arguments; the return address on the stack is replaced by the place in
+// the function where it goes on, so that a stack trace taken below shows the function. Calls go
+// through the global offset table: binding a procedure linkage stub late would clobber r10.
+#include "abi/abi.h"
+
+// XSAVE's mask: SSE, AVX and AVX-512 state. Room: 512 bytes, a header of 64, the rest in the
+// standard format.
+__asm__(R"(
+	.set heddle_state_mask, 0xe6
+	.set heddle_state_room, 2752
+
+	.macro heddle_save_state
+	subq	$heddle_state_room, %rsp
+	andq	$-64, %rsp
+	xorl	%eax, %eax
+	movq	%rax, 512(%rsp)
+	movq	%rax, 520(%rsp)
+	movq	%rax, 528(%rsp)
+	movq	%rax, 536(%rsp)
+	movq	%rax, 544(%rsp)
+	movq	%rax, 552(%rsp)
+	movq	%rax, 560(%rsp)
+	movq	%rax, 568(%rsp)
+	xorl	%edx, %edx
+	movl	$heddle_state_mask, %eax
+	xsave64	(%rsp)
+	.endm
+
+	.macro heddle_restore_state
+	xorl	%edx, %edx
+	movl	$heddle_state_mask, %eax
+	xrstor64	(%rsp)
+	.endm
+
+	.macro heddle_position register
+	movq	__heddle_tls@GOTTPOFF(%rip), \register
+	movq	%fs:(\register), \register
+	.endm
+
+	.text
+
+# After the call: .long offset of the flag, .long offset of where to go on. r11: the address.
+	.globl	__heddle_point_inline
+	.type	__heddle_point_inline, @function
+	.p2align 4
+__heddle_point_inline:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	movq	8(%rbp), %rax
+	movslq	(%rax), %rsi
+	addq	%rax, %rsi
+	movslq	4(%rax), %rcx
+	leaq	4(%rax,%rcx), %rcx
+	movq	%rcx, 8(%rbp)
+	heddle_save_state
+	movq	%r11, %rdx
+	heddle_position %rdi
+	callq	*__heddle_point@GOTPCREL(%rip)
+	movq	%rax, %r11
+	heddle_restore_state
+	leaq	-40(%rbp), %rsp
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	retq
+	.cfi_endproc
+	.size	__heddle_point_inline, .-__heddle_point_inline
+
+# After the call: .long offset of where to go on.
+	.globl	__heddle_refill_inline
+	.type	__heddle_refill_inline, @function
+	.p2align 4
+__heddle_refill_inline:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rax
+	pushq	%rdx
+	pushq	%rdi
+	movq	8(%rbp), %rax
+	movslq	(%rax), %rdx
+	addq	%rdx, %rax
+	movq	%rax, 8(%rbp)
+	heddle_save_state
+	heddle_position %rdi
+	callq	*__heddle_refill@GOTPCREL(%rip)
+	movq	%rax, %r11
+	heddle_restore_state
+	leaq	-24(%rbp), %rsp
+	popq	%rdi
+	popq	%rdx
+	popq	%rax
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	retq
+	.cfi_endproc
+	.size	__heddle_refill_inline, .-__heddle_refill_inline
+
+# After the call: .long offset of the slot, .long offset of where to go on. Often taken at the flow
+# level, so there is no call on its way unless the block is full.
+	.globl	__heddle_flow_inline
+	.type	__heddle_flow_inline, @function
+	.p2align 4
+__heddle_flow_inline:
+	.cfi_startproc
+	pushq	%rax
+	.cfi_def_cfa_offset 16
+	pushq	%rcx
+	.cfi_def_cfa_offset 24
+	pushq	%rdx
+	.cfi_def_cfa_offset 32
+	movq	24(%rsp), %rax
+	movslq	(%rax), %rdx
+	addq	%rax, %rdx
+	movslq	4(%rax), %rcx
+	leaq	4(%rax,%rcx), %rcx
+	movq	%rcx, 24(%rsp)
+	movq	__heddle_tls@GOTTPOFF(%rip), %rax
+	movq	%fs:(%rax), %r11
+	cmpq	%fs:8(%rax), %r11
+	ja	2f
+1:
+	movq	%rdx, (%r11)
+	addq	$8, %r11
+	movq	%r11, %fs:(%rax)
+	popq	%rdx
+	.cfi_def_cfa_offset 24
+	popq	%rcx
+	.cfi_def_cfa_offset 16
+	popq	%rax
+	.cfi_def_cfa_offset 8
+	retq
+	.cfi_def_cfa_offset 32
+2:
+	callq	*__heddle_refill_inline@GOTPCREL(%rip)
+	.long	1b-.
+	.cfi_endproc
+	.size	__heddle_flow_inline, .-__heddle_flow_inline
+)");
