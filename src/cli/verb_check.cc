@@ -11,6 +11,7 @@
 #include "trace/source.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct Options {
   std::vector<std::string> sources;
   std::string invariants;
   unsigned granule = 1;
+  std::string l1 = "32K,4,64";
+  unsigned cores = 0;
   bool json = false;
   bool salvage = false;
 };
@@ -64,7 +67,12 @@ int run(const Options& options) {
     baseline = std::move(*loaded);
   }
 
-  DetectorSettings settings{.granule = options.granule};
+  DetectorSettings settings;
+  settings.granule = options.granule;
+  settings.cores = options.cores;
+  const Result<avio::CacheShape> l1 = avio::parse_cache_shape(options.l1);
+  if (!l1.ok()) return fail(l1.error());
+  settings.l1 = *l1;
   avio::Invariants invariants;
   if (!options.invariants.empty()) {
     Result<avio::Invariants> read = avio::read_invariants(options.invariants);
@@ -103,15 +111,23 @@ int run(const Options& options) {
   std::erase_if(findings, [&](const Finding& f) { return baseline.contains(f); });
   const std::size_t in_baseline = unsuppressed - findings.size();
 
+  std::vector<std::string> remarks;
+  for (const std::unique_ptr<Detector>& detector : *detectors) {
+    std::vector<std::string> more = detector->remarks();
+    std::move(more.begin(), more.end(), std::back_inserter(remarks));
+  }
   if (options.json) {
-    fmt::print("{}\n", report::json(findings, {{"trace", options.trace},
-                                               {"suppressed", fmt::format("{}", suppressed)},
-                                               {"in_baseline", fmt::format("{}", in_baseline)}}));
+    fmt::print("{}", report::json(findings,
+                                  {{"trace", options.trace},
+                                   {"suppressed", fmt::format("{}", suppressed)},
+                                   {"in_baseline", fmt::format("{}", in_baseline)}},
+                                  remarks));
   } else {
     report::TerminalOptions terminal = report::terminal_options_for(1);
     terminal.source_roots = options.sources;
     fmt::print("{}", report::terminal(findings, terminal));
     if (findings.empty()) fmt::print("nothing found by {}\n", options.detect);
+    for (const std::string& remark : remarks) fmt::print("{}\n", remark);
     if (suppressed != 0) fmt::print("{} suppressed\n", suppressed);
     if (in_baseline != 0) fmt::print("{} already in the baseline\n", in_baseline);
   }
@@ -143,6 +159,11 @@ std::function<int()> declare(CLI::App& app) {
       ->type_name("FILE");
   app.add_option("--granule", options->granule, "avio: bytes that are one location")
       ->check(CLI::IsMember({1, 2, 4, 8, 64}))
+      ->capture_default_str();
+  app.add_option("--l1", options->l1, "avio-h: size, ways and line of every core's cache")
+      ->type_name("SIZE,WAYS,LINE")
+      ->capture_default_str();
+  app.add_option("--cores", options->cores, "avio-h: cores of the machine; 0: one per thread")
       ->capture_default_str();
   app.add_option("--source", options->sources, "folder to look for source files in; several")
       ->type_name("DIR");

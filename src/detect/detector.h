@@ -6,6 +6,7 @@
 #include "trace/event.h"
 
 #include <span>
+#include <string>
 #include <vector>
 
 namespace heddle {
@@ -22,6 +23,9 @@ class Detector {
 
   // After the last event: what was found, in a fixed order.
   virtual std::vector<Finding> finish() = 0;
+
+  // What is to be said about the analysis as a whole, a line each.
+  virtual std::vector<std::string> remarks() const { return {}; }
 };
 
 }  // namespace heddle

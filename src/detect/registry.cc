@@ -1,6 +1,7 @@
 #include "detect/registry.h"
 
 #include "detect/avio/avio.h"
+#include "detect/avio/avio_h.h"
 #include "detect/race/race.h"
 #include "detect/serializability/serializability.h"
 
@@ -23,8 +24,15 @@ std::unique_ptr<Detector> make_avio(const Catalog& catalog, const DetectorSettin
       catalog, avio::Options{.granule = settings.granule, .invariants = settings.invariants});
 }
 
+std::unique_ptr<Detector> make_avio_h(const Catalog& catalog, const DetectorSettings& settings) {
+  return std::make_unique<avio::AvioH>(
+      catalog, avio::HardwareOptions{
+                   .l1 = settings.l1, .cores = settings.cores, .invariants = settings.invariants});
+}
+
 constexpr DetectorEntry kDetectors[] = {
     {"avio", "pairs of accesses split by another thread", make_avio},
+    {"avio-h", "avio as bits of cache lines would see it, next to avio", make_avio_h},
     {"race", "data races by happens-before", make<race::RaceDetector>},
     {"serializability", "declared transactions that no serial order explains",
      make<serializability::SerializabilityDetector>},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "detect/avio/caches.h"
 #include "detect/detector.h"
 #include "trace/catalog.h"
 #include "trace/source.h"
@@ -23,6 +24,8 @@ namespace heddle {
 struct DetectorSettings {
   unsigned granule = 1;                          // avio: bytes that are one location
   const avio::Invariants* invariants = nullptr;  // avio: what was learned; outlives the detectors
+  avio::CacheShape l1;                           // avio-h
+  unsigned cores = 0;                            // avio-h; 0: one per thread
 };
 
 struct DetectorEntry {

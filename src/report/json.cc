@@ -78,13 +78,14 @@ Json to_json(const Finding& finding) {
   return out;
 }
 
-std::string json(std::span<const Finding> findings,
-                 const std::map<std::string, std::string>& about) {
+std::string json(std::span<const Finding> findings, const std::map<std::string, std::string>& about,
+                 const std::vector<std::string>& remarks) {
   Json out;
   out["schema"] = kSchema;
   out["about"] = about;
   out["findings"] = Json::array();
   for (const Finding& finding : findings) out["findings"].push_back(to_json(finding));
+  if (!remarks.empty()) out["remarks"] = remarks;
   // Names come from the traced program and need not be UTF-8.
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,8 +17,10 @@ inline constexpr int kSchema = 1;
 
 nlohmann::ordered_json to_json(const Finding& finding);
 
-// `about`: what the findings are about, by name ("trace", "program", "seed" …).
+// `about`: what the findings are about, by name ("trace", "program", "seed" …). `remarks`: what
+// detectors say about the analysis as a whole.
 std::string json(std::span<const Finding> findings,
-                 const std::map<std::string, std::string>& about = {});
+                 const std::map<std::string, std::string>& about = {},
+                 const std::vector<std::string>& remarks = {});
 
 }  // namespace heddle::report

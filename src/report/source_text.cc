@@ -14,10 +14,20 @@ bool is_readable(const std::string& path) {
          std::filesystem::file_size(path, error) <= kLargestFile && !error;
 }
 
+// Every run of blanks is one: alignment means nothing out of context.
 std::string trimmed(const std::string& text) {
-  const std::size_t from = text.find_first_not_of(" \t\r");
-  if (from == std::string::npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
+  std::string out;
+  bool blank = false;
+  for (const char c : text) {
+    if (c == ' ' || c == '\t' || c == '\r') {
+      blank = true;
+      continue;
+    }
+    if (blank && !out.empty()) out += ' ';
+    blank = false;
+    out += c;
+  }
+  return out;
 }
 
 }  // namespace
