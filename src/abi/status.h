@@ -15,6 +15,15 @@
 #define HEDDLE_EXIT_DEADLOCK 66
 #define HEDDLE_EXIT_HANG 67
 
+/* Where a run can get something from that the schedule does not decide (heddle_status.sources). */
+enum heddle_source {
+  HEDDLE_SOURCE_OUTSIDE = 1, /* read from a descriptor that others write to */
+  HEDDLE_SOURCE_RANDOM = 2,  /* asked the kernel for random bytes */
+  HEDDLE_SOURCE_CLOCK = 4,   /* read a clock that is not virtual */
+  HEDDLE_SOURCE_KERNEL = 8,  /* the watchdog acted, or a thread came back from outside */
+  HEDDLE_SOURCE_SIGNAL = 16, /* a signal from outside */
+};
+
 struct heddle_status {
   uint64_t magic;    /* set when the runtime has started */
   uint32_t ended;    /* the fields below are final */
@@ -27,6 +36,8 @@ struct heddle_status {
   uint32_t seized;   /* times the watchdog acted: the run was not wholly controlled */
   uint32_t diverged; /* a replay left its schedule; `text` starts with where */
   uint32_t pid;
+  uint32_t sources; /* enum heddle_source */
+  uint32_t reserved;
   char text[HEDDLE_STATUS_TEXT]; /* of the outcome: the assertion, who waits for whom */
   char diverged_at[512];
 };

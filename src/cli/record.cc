@@ -1,8 +1,12 @@
 // heddle record: runs a program and writes what it does to a trace.
 #include "cli/record.h"
 
+#include "cli/schedule_options.h"
 #include "collect/launch.h"
 #include "collect/to_file.h"
+#include "hunt/controlled_run.h"
+#include "hunt/verify.h"
+#include "trace/source.h"
 
 #include <algorithm>
 #include <csignal>
@@ -13,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace heddle::cli {
@@ -23,6 +28,9 @@ struct Options {
   std::string level = "flow";
   bool shared_only = false;
   bool quiet = false;
+  ScheduleOptions schedule;
+  std::string schedule_output;
+  bool verify = false;
   std::vector<std::string> command;
 };
 
@@ -45,16 +53,34 @@ struct Recording {
   std::vector<std::string> notes;
 };
 
-int run(const Options& options) {
+// How one recording went, beyond what it said already.
+struct Recorded {
+  int status = 0;  // what a shell would say of the program
+  bool started = false;
+  heddle_status outcome{};  // what the runtime left
+};
+
+Recorded record(const Options& options) {
+  Recorded recorded;
   collect::LaunchOptions launch_options;
   launch_options.command = options.command;
+  launch_options.runtime = options.schedule.runtime();
   launch_options.runtime.emplace_back("level", options.level);
+  if (!options.schedule_output.empty()) {
+    launch_options.runtime.emplace_back("schedule_out", options.schedule_output);
+  }
+  Result<hunt::StatusPage> page = hunt::StatusPage::make();
+  if (page.ok()) {
+    fcntl(page->fd(), F_SETFD, 0);  // the program inherits it
+    launch_options.runtime.emplace_back("status_fd", std::to_string(page->fd()));
+  }
   int start_status = 0;
   Result<std::unique_ptr<collect::Launch>> launch =
       collect::Launch::start(launch_options, &start_status);
   if (!launch.ok()) {
     tell(launch.error().message);
-    return start_status;
+    recorded.status = start_status;
+    return recorded;
   }
   // From here on, so that the program does not inherit it: what the terminal sends is for the
   // program, which has it too; we stay to write the trace.
@@ -107,7 +133,56 @@ int run(const Options& options) {
                     "build it with CC=heddle-cc CXX=heddle-c++",
                     options.command[0]));
   }
-  return collect::shell_status((*launch)->wait());
+  recorded.status = collect::shell_status((*launch)->wait());
+  recorded.started = true;
+  if (page.ok()) recorded.outcome = *page->status();
+  return recorded;
+}
+
+// Follows the schedule of the run that was just recorded, and compares the traces.
+int verify(const Options& options, std::uint32_t sources) {
+  Options again = options;
+  again.output = options.output + ".verify";
+  again.schedule.strategy = options.schedule_output;
+  again.schedule_output.clear();
+  again.quiet = true;
+  const Recorded recorded = record(again);
+  if (!recorded.started) return kUsage;
+  Result<std::unique_ptr<EventSource>> first = open_trace(options.output, {.salvage = true});
+  Result<std::unique_ptr<EventSource>> second = open_trace(again.output, {.salvage = true});
+  if (!first.ok() || !second.ok()) {
+    tell((first.ok() ? second : first).error().message);
+    return kUsage;
+  }
+  const auto difference = hunt::first_difference(**first, **second);
+  std::error_code ignored;
+  std::filesystem::remove(again.output, ignored);
+  if (!difference.ok()) {
+    tell(difference.error().message);
+    return kUsage;
+  }
+  if (!difference->has_value()) {
+    tell("verified: the replay has the same events");
+    return kNothingNew;
+  }
+  tell(fmt::format("not wholly under control: event {} is `{}`, in the replay `{}`",
+                   (*difference)->ordinal, (*difference)->first, (*difference)->second));
+  if (recorded.outcome.diverged != 0) tell(recorded.outcome.diverged_at);
+  tell("the program used: " + hunt::name_sources(sources | recorded.outcome.sources));
+  return kDiverged;
+}
+
+int run(Options& options) {
+  if (options.verify && options.schedule_output.empty()) {
+    options.schedule_output = options.output + ".schedule";
+  }
+  const Recorded recorded = record(options);
+  if (recorded.started && recorded.outcome.diverged != 0) {
+    return kDiverged;
+  }
+  if (!recorded.started || !options.verify) return recorded.status;
+  const int verified = verify(options, recorded.outcome.sources);
+  return verified == kNothingNew ? recorded.status : verified;
 }
 
 std::function<int()> declare(CLI::App& app) {
@@ -123,6 +198,11 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("--shared-only", options->shared_only,
                "leave out accesses to memory that only one thread touches");
   app.add_flag("-q,--quiet", options->quiet, "say nothing when all is well");
+  options->schedule.declare(app, "fifo", "sync", 0);
+  app.add_option("--schedule-output", options->schedule_output,
+                 "write the schedule of the run to this file, for heddle replay");
+  app.add_flag("--verify", options->verify,
+               "replay the run once and say whether something is not under control");
   app.add_option("command", options->command, "the program and its arguments")->required();
   app.positionals_at_end();
   return [options] {

@@ -125,6 +125,7 @@ RunReport report_of(int status, bool killed, const heddle_status& page) {
   report.hash = page.hash;
   report.threads = page.threads;
   report.seized = page.seized;
+  report.sources = page.sources;
   if (page.diverged != 0) report.diverged_at = page.diverged_at;
   report.value = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
   const auto end = static_cast<RunEnd>(page.end_kind);

@@ -37,6 +37,7 @@ struct RunReport {
   std::uint64_t hash = 0;
   std::uint32_t threads = 0;
   std::uint32_t seized = 0;
+  std::uint32_t sources = 0;  // enum heddle_source
 };
 
 // "exit status 1", "SIGSEGV", "assertion `x > 0` failed" …

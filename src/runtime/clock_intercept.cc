@@ -1,4 +1,5 @@
 // Clocks and sleeps under the names the program uses.
+#include "abi/status.h"
 #include "runtime/intercept.h"
 
 #include <sys/time.h>
@@ -76,7 +77,10 @@ int sleep_until(uint64_t deadline, const void* pc) {
 using namespace heddle::rt;
 
 RT_EXPORT int clock_gettime(clockid_t clock, timespec* out) noexcept {
-  if (!is_virtual(clock)) return REAL(clock_gettime)(clock, out);
+  if (!is_virtual(clock)) {
+    if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_CLOCK;
+    return REAL(clock_gettime)(clock, out);
+  }
   *out = to_timespec(read_clock(clock));
   return 0;
 }

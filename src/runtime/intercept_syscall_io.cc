@@ -4,6 +4,7 @@
 // scheduler until some other thread's call may have changed that (sched_descriptors_changed), or,
 // when everybody waits, until the kernel says so. So what threads of one process send to each other
 // comes in the same order every time.
+#include "abi/status.h"
 #include "runtime/descriptors.h"
 #include "runtime/intercept.h"
 
@@ -55,6 +56,10 @@ bool get_ready(int fd, short events, bool nonblocking, const char* what, const v
   return false;
 }
 
+bool is_pipe_or_socket(int fd) {
+  return raw_syscall(SYS_lseek, fd, 0, 1 /* SEEK_CUR */) == -ESPIPE;
+}
+
 // The call itself, made by the holder.
 template <typename Call>
 auto perform(Call call) {
@@ -70,16 +75,15 @@ auto perform(Call call) {
 template <typename Call>
 ssize_t receive(int fd, bool nonblocking, const char* what, const void* pc, Call call) {
   if (!get_ready(fd, POLLIN, nonblocking, what, pc)) return -1;
+  if (descriptor_is_external(fd) && is_pipe_or_socket(fd)) {
+    g_sched.sources |= HEDDLE_SOURCE_OUTSIDE;
+  }
   return perform(call);
 }
 
 // A blocking write of many bytes sleeps in the middle, while others must be able to read. So it is
 // done in pieces that fit: POLLOUT promises room for PIPE_BUF bytes.
 constexpr size_t kPiece = 4096;
-
-bool is_pipe_or_socket(int fd) {
-  return raw_syscall(SYS_lseek, fd, 0, 1 /* SEEK_CUR */) == -ESPIPE;
-}
 
 template <typename Call>  // ssize_t(const char*, size_t)
 ssize_t send_pieces(int fd, const void* data, size_t size, const char* what, const void* pc,

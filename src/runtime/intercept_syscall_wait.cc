@@ -1,6 +1,7 @@
 // Calls that wait for signals, children, file locks and other things without a descriptor to poll.
 // Those that wait for a signal leave the game; the others usually return at once and keep the
 // baton, with the watchdog standing by.
+#include "abi/status.h"
 #include "runtime/intercept.h"
 
 #include <fcntl.h>
@@ -8,7 +9,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -150,10 +153,26 @@ RT_EXPORT int open(const char* path, int flags, ...) {
   const mode_t mode = va_arg(arguments, mode_t);
   va_end(arguments);
   if (!sched_active()) return REAL(open)(path, flags, mode);
+  if (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0) {
+    g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+  }
   sched_brief_begin();
   const int fd = REAL(open)(path, flags, mode);
   const int error = errno;
   sched_brief_end();
   errno = error;
   return fd;
+}
+
+// ---- random bytes: nothing to wait for, but a run that uses them is not the schedule's alone
+// -----
+
+RT_EXPORT ssize_t getrandom(void* out, size_t size, unsigned flags) {
+  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+  return REAL(getrandom)(out, size, flags);
+}
+
+RT_EXPORT int getentropy(void* out, size_t size) {
+  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+  return REAL(getentropy)(out, size);
 }

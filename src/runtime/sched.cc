@@ -1,3 +1,4 @@
+#include "abi/status.h"
 #include "runtime/clock.h"
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
@@ -169,6 +170,8 @@ void queue_up(Thread* self) {
   --g_sched.outside;
   if (self->parked) --g_sched.parked;
   self->parked = false;
+  // When it came back was the kernel's choice, unless nobody else could run meanwhile.
+  if (g_sched.live > 1) g_sched.sources |= HEDDLE_SOURCE_KERNEL;
   enter_ready(self);
   if (load_holder() == nullptr) {
     const Moment moment = {self,    PointKind::kSyscall, nullptr,

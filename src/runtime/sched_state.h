@@ -135,6 +135,7 @@ struct Sched {
   uint64_t ticks;        // of sched_tick since the last point or switch
   uint64_t tick_points;  // `points` at the last tick
   uint32_t seized;
+  uint32_t sources;  // enum heddle_source: what the run got that the schedule does not decide
   char points_mode[Options::kTextSize];
   uint32_t stop_thread;  // the position of the option stop_at; no such thread: none
   uint64_t stop_step;

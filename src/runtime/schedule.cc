@@ -272,6 +272,7 @@ void sched_finish(RunEnd end, uint64_t value, const char* text) {
   g_status->hash = g_sched.hash;
   g_status->threads = g_sched.thread_count;
   g_status->seized = g_sched.seized;
+  g_status->sources = g_sched.sources;
   if (text != nullptr) strncpy(g_status->text, text, HEDDLE_STATUS_TEXT - 1);
   __atomic_store_n(&g_status->ended, 1, __ATOMIC_RELEASE);
 }

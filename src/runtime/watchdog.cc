@@ -1,5 +1,6 @@
 #include "runtime/watchdog.h"
 
+#include "abi/status.h"
 #include "runtime/clock.h"
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
@@ -70,6 +71,7 @@ void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
         holder->state = State::kOutside;
         ++g_sched.outside;
         next = pass_on(holder);
+        g_sched.sources |= HEDDLE_SOURCE_KERNEL;
         if (!holder->brief && g_sched.seized++ == 0) {
           say("thread %u sleeps in a call that is not under control; another runs meanwhile (such "
               "runs may differ from time to time)",
