@@ -76,6 +76,9 @@ class HappensBefore {
   // What the thread knows now, to be remembered.
   ClockId clock(ThreadId thread) const { return threads_[thread].clock; }
 
+  // The latest event of `slot` that a remembered clock knows.
+  Time known(ClockId clock, Slot slot) const { return clocks_.known(clock, slot); }
+
   // An order from elsewhere: `moment` happened before whatever `thread` does next.
   void learn(ThreadId thread, const Moment& moment);
 

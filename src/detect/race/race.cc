@@ -20,6 +20,18 @@ void RaceDetector::on(std::span<const Event> batch, EventOrdinal first) {
   }
 }
 
+void RaceDetector::on_ordered_elsewhere(const Event& access, const Event& original,
+                                        EventOrdinal ordinal) {
+  now_ = &original;
+  if (original.order != MemoryOrder::kPlain) sync_.on(original, ordinal);
+  engine_.on(access, ordinal);
+}
+
+void RaceDetector::only_narrate(const Event& event, EventOrdinal ordinal) {
+  narrator_.on(event);
+  sync_.on(event, ordinal);
+}
+
 Witness RaceDetector::witness(const RacingAccess& side, const Race& race) const {
   Witness out;
   out.thread = engine_.thread(side.access.slot, side.access.time);
@@ -44,7 +56,7 @@ void RaceDetector::on_race(const Race& race) {
   Finding* const finding = findings_.add(witness(race.earlier, race), later);
   if (finding == nullptr) return;
   finding->kind = FindingKind::kDataRace;
-  finding->detectors = {"race"};
+  finding->detectors = {name_};
   finding->in_words = race.later.operation.kind == EventKind::kFree
                           ? "freed while another thread used it, without an order between the two"
                           : "two accesses without an order between them";

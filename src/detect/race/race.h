@@ -12,13 +12,21 @@ namespace heddle::race {
 
 class RaceDetector final : public Detector, private RaceSink {
  public:
-  explicit RaceDetector(const Catalog& catalog)
-      : narrator_(catalog),
+  // `name` is who reports: `race`, or a detector built on this one.
+  explicit RaceDetector(const Catalog& catalog, std::string name = "race")
+      : name_(std::move(name)),
+        narrator_(catalog),
         findings_(narrator_, sync_),
         engine_(*this, narrator_.stacks(), narrator_.locks_held()) {}
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
+
+  // For whoever decides about order by itself, piece by piece instead of on(): an access as the
+  // engine is to see it, next to what it was; an event that orders; one that orders nothing.
+  void on_ordered_elsewhere(const Event& access, const Event& original, EventOrdinal ordinal);
+  void only_order(const Event& event, EventOrdinal ordinal) { engine_.on(event, ordinal); }
+  void only_narrate(const Event& event, EventOrdinal ordinal);
 
   // Instances, not findings.
   std::uint64_t races() const { return races_; }
@@ -28,6 +36,7 @@ class RaceDetector final : public Detector, private RaceSink {
   void on_race(const Race& race) override;
   Witness witness(const RacingAccess& side, const Race& race) const;
 
+  std::string name_;
   Narrator narrator_;
   RecentSync sync_;
   PairFindings findings_;
