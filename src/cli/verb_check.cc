@@ -2,6 +2,7 @@
 #include "cli/verb_check.h"
 
 #include "detect/avio/invariants_file.h"
+#include "detect/race/frontier.h"
 #include "detect/registry.h"
 #include "finding/baseline.h"
 #include "finding/suppressions.h"
@@ -11,6 +12,7 @@
 #include "trace/source.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -33,6 +35,8 @@ struct Options {
   unsigned granule = 1;
   std::string l1 = "32K,4,64";
   unsigned cores = 0;
+  std::string marks;
+  bool mark_auto = false;
   bool json = false;
   bool salvage = false;
 };
@@ -55,6 +59,45 @@ Result<Suppressions> load_suppressions(const Options& options) {
   }
   for (const std::string& problem : out.problems()) warn(problem);
   return out;
+}
+
+bool names_frontier(std::string_view detect) {
+  return ("," + std::string(detect) + ",").find(",frontier,") != std::string::npos;
+}
+
+// Which pass of `frontier`: the file of marks is read if it is there, else made.
+Result<race::FrontierSettings> frontier_settings(const Options& options) {
+  using Pass = race::FrontierSettings::Pass;
+  race::FrontierSettings out;
+  if (!names_frontier(options.detect) || options.mark_auto) return out;
+  if (options.marks.empty()) {
+    return Error{
+        "frontier needs to know what synchronises: name a file with --marks, to be made "
+        "by the first run and read by the second, or give --mark-auto"};
+  }
+  out.pass = std::filesystem::exists(options.marks) ? Pass::kApply : Pass::kFind;
+  if (out.pass == Pass::kFind) return out;
+  Result<race::Marks> marks = race::Marks::load(options.marks);
+  if (!marks.ok()) return marks.error();
+  if (marks->unmarked() != 0) {
+    warn(fmt::format("{}: {} pairs are not marked and count as data", options.marks,
+                     marks->unmarked()));
+  }
+  out.marks = std::move(*marks);
+  return out;
+}
+
+Status save_marks(const Options& options, const race::FrontierSettings& frontier) {
+  using Pass = race::FrontierSettings::Pass;
+  if (options.marks.empty() || frontier.pass == Pass::kApply) return Done{};
+  const Status saved = frontier.marks.save(options.marks);
+  if (!saved.ok()) return saved;
+  const char* const next = frontier.pass == Pass::kFind
+                               ? "mark each as sync or data, then run again"
+                               : "marked automatically";
+  fmt::print(stderr, "heddle: {}: {} frontier races; {}\n", options.marks,
+             frontier.marks.pairs().size(), next);
+  return Done{};
 }
 
 int run(const Options& options) {
@@ -81,6 +124,10 @@ int run(const Options& options) {
     settings.invariants = &invariants;
   }
 
+  Result<race::FrontierSettings> frontier = frontier_settings(options);
+  if (!frontier.ok()) return fail(frontier.error());
+  settings.frontier = &*frontier;
+
   Result<std::unique_ptr<EventSource>> source =
       open_trace(options.trace, {.salvage = options.salvage});
   if (!source.ok()) return fail(source.error());
@@ -95,6 +142,11 @@ int run(const Options& options) {
     if (!same.ok()) return fail(same.error());
   }
   if (const std::string warning = (*source)->warning(); !warning.empty()) warn(warning);
+
+  if (names_frontier(options.detect)) {
+    const Status saved = save_marks(options, *frontier);
+    if (!saved.ok()) return fail(saved.error());
+  }
 
   std::vector<Finding> findings = std::move(*found);
   const Day day = today();
@@ -165,6 +217,11 @@ std::function<int()> declare(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--cores", options->cores, "avio-h: cores of the machine; 0: one per thread")
       ->capture_default_str();
+  app.add_option("--marks", options->marks,
+                 "frontier: the marked pairs; made when it does not exist yet")
+      ->type_name("FILE");
+  app.add_flag("--mark-auto", options->mark_auto,
+               "frontier: the synchronisation in the trace is what synchronises");
   app.add_option("--source", options->sources, "folder to look for source files in; several")
       ->type_name("DIR");
   app.add_flag("--json", options->json, "the report as JSON");
@@ -186,6 +243,7 @@ const Verb kCheckVerb = {
         "heddle check run.heddle --detect race,lockset\n"
         "heddle check run.heddle --detect avio --invariants app.inv\n"
         "heddle check run.heddle --detect race --suppressions tsan.supp --baseline known\n"
+        "heddle check run.heddle --detect frontier --marks app.marks\n"
         "heddle check trace.std --detect serializability --json",
     .declare = declare,
 };

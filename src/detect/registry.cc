@@ -2,6 +2,8 @@
 
 #include "detect/avio/avio.h"
 #include "detect/avio/avio_h.h"
+#include "detect/race/frontier.h"
+#include "detect/race/lockset.h"
 #include "detect/race/race.h"
 #include "detect/serializability/serializability.h"
 
@@ -30,10 +32,16 @@ std::unique_ptr<Detector> make_avio_h(const Catalog& catalog, const DetectorSett
                    .l1 = settings.l1, .cores = settings.cores, .invariants = settings.invariants});
 }
 
+std::unique_ptr<Detector> make_frontier(const Catalog& catalog, const DetectorSettings& settings) {
+  return std::make_unique<race::FrontierDetector>(catalog, settings.frontier);
+}
+
 constexpr DetectorEntry kDetectors[] = {
     {"avio", "pairs of accesses split by another thread", make_avio},
     {"avio-h", "avio as bits of cache lines would see it, next to avio", make_avio_h},
     {"race", "data races by happens-before", make<race::RaceDetector>},
+    {"lockset", "data that no lock protects at all accesses (Eraser)", make<race::LocksetDetector>},
+    {"frontier", "data races by synchronisation that the user marked (FRD)", make_frontier},
     {"serializability", "declared transactions that no serial order explains",
      make<serializability::SerializabilityDetector>},
 };

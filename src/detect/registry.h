@@ -16,6 +16,9 @@
 namespace heddle::avio {
 class Invariants;
 }
+namespace heddle::race {
+struct FrontierSettings;
+}
 
 namespace heddle {
 
@@ -26,6 +29,7 @@ struct DetectorSettings {
   const avio::Invariants* invariants = nullptr;  // avio: what was learned; outlives the detectors
   avio::CacheShape l1;                           // avio-h
   unsigned cores = 0;                            // avio-h; 0: one per thread
+  race::FrontierSettings* frontier = nullptr;    // frontier: marks in and out; outlives them
 };
 
 struct DetectorEntry {

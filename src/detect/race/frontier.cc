@@ -62,9 +62,8 @@ std::string_view kind_word(EventKind kind) {
 
 }  // namespace
 
-FrontierDetector::FrontierDetector(const Catalog& catalog, FrontierSettings& settings)
-    : catalog_(catalog),
-      settings_(settings),
+FrontierDetector::FrontierDetector(const Catalog& catalog, FrontierSettings* settings)
+    : settings_(settings != nullptr ? *settings : automatic_),
       narrator_(catalog),
       races_(catalog, "frontier"),
       frontier_(narrator_.stacks(), narrator_.locks_held()) {}

@@ -35,8 +35,8 @@ struct FrontierSettings {
 
 class FrontierDetector final : public Detector {
  public:
-  // `settings` outlives the detector.
-  FrontierDetector(const Catalog& catalog, FrontierSettings& settings);
+  // `settings` outlives the detector; null stands for the automatic pass.
+  FrontierDetector(const Catalog& catalog, FrontierSettings* settings);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
@@ -61,7 +61,7 @@ class FrontierDetector final : public Detector {
   bool is_marked(const Event& event);
   MarkedPlace place(SiteId site, EventKind kind) const;
 
-  const Catalog& catalog_;
+  FrontierSettings automatic_;
   FrontierSettings& settings_;
   Narrator narrator_;
   RaceDetector races_;

@@ -113,7 +113,7 @@ TEST(FrontierDefinition, OnlyMarkedAccessesOrder) {
     std::mt19937_64 random(seed);
     FrontierSettings settings;
     settings.pass = FrontierSettings::Pass::kFind;
-    FrontierDetector find(catalog, settings);
+    FrontierDetector find(catalog, &settings);
     find.on(events, 0);
     EXPECT_TRUE(find.finish().empty());
     std::vector<bool> marked(events.size());
@@ -145,7 +145,7 @@ TEST(FrontierDefinition, OnlyMarkedAccessesOrder) {
         if (!(before[j] >> i & 1)) expected.insert(events[j].address / 8);
       }
     }
-    FrontierDetector apply(catalog, settings);
+    FrontierDetector apply(catalog, &settings);
     apply.on(events, 0);
     ASSERT_EQ(racy_words(apply.finish()), expected)
         << "seed " << seed << "\n"
@@ -158,7 +158,7 @@ TEST(FrontierDetector, MarkedAutomaticallyAgreesWithRace) {
     const std::vector<Event> events = testing::random_run(seed, shape_for(seed));
     const Catalog catalog = catalog_of(events);
     FrontierSettings settings;
-    FrontierDetector frontier(catalog, settings);
+    FrontierDetector frontier(catalog, &settings);
     RaceDetector race(catalog);
     frontier.on(events, 0);
     race.on(events, 0);
@@ -182,7 +182,7 @@ TEST(FrontierDetector, AHomeMadeFlagIsSynchronisationOnceMarked) {
       "t1: r data @q.c:9 in get\n");
   FrontierSettings settings;
   settings.pass = FrontierSettings::Pass::kFind;
-  FrontierDetector find(trace.catalog, settings);
+  FrontierDetector find(trace.catalog, &settings);
   find.on(trace.events, 0);
   EXPECT_TRUE(find.finish().empty());
   const std::string file = settings.marks.to_text();
@@ -198,7 +198,7 @@ TEST(FrontierDetector, AHomeMadeFlagIsSynchronisationOnceMarked) {
     FrontierSettings second;
     second.pass = FrontierSettings::Pass::kApply;
     second.marks = *marks;
-    FrontierDetector detector(trace.catalog, second);
+    FrontierDetector detector(trace.catalog, &second);
     detector.on(trace.events, 0);
     return detector.finish().size();
   };
