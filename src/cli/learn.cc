@@ -2,6 +2,7 @@
 // what was learned.
 #include "cli/learn.h"
 
+#include "cli/schedule_options.h"
 #include "detect/avio/invariants_file.h"
 #include "detect/avio/shadow.h"
 #include "hunt/learn.h"
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,8 +25,7 @@ using avio::Invariants;
 struct Options {
   hunt::LearnOptions learn;
   std::string output;
-  std::string strategy = "random";
-  std::uint64_t switch_every = 8;
+  ScheduleOptions schedule;
   bool add = false;
   bool quiet = false;
 
@@ -56,9 +57,15 @@ int run_learn(Options& options) {
     if (!read.ok()) return fail(read.error().message);
     known = std::move(*read);
   }
+  if (options.schedule.is_file()) {
+    return fail(
+        fmt::format("--schedule {}: one schedule teaches nothing; learn takes random, pct "
+                    "or fifo",
+                    options.schedule.strategy));
+  }
+  options.learn.request.timeout = std::exchange(options.schedule.timeout, 0);
+  options.learn.request.runtime = options.schedule.runtime(false);
   options.learn.request.runtime.emplace_back("level", "accesses");
-  options.learn.request.runtime.emplace_back("schedule", options.strategy);
-  options.learn.request.runtime.emplace_back("switch_every", std::to_string(options.switch_every));
   std::signal(SIGPIPE, SIG_IGN);
 
   Result<hunt::LearnResult> learned =
@@ -183,15 +190,7 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("-o,--output", options->output, "the learned file (default: PROGRAM.inv)");
   app.add_flag("--add", options->add, "add to what the learned file holds already");
   app.add_option("--seed", options->learn.first_seed, "of the first run")->capture_default_str();
-  app.add_option("--schedule", options->strategy, "who runs next: random or pct")
-      ->check(CLI::IsMember({"random", "pct", "fifo"}))
-      ->capture_default_str();
-  app.add_option("--switch-every", options->switch_every,
-                 "random: one switch per this many scheduling points, on average")
-      ->capture_default_str();
-  app.add_option("--timeout", options->learn.request.timeout,
-                 "seconds after which a run is a hang; 0: never")
-      ->default_val(60);
+  options->schedule.declare(app, "random", "shared", 60, false);
   app.add_option("--granule", options->learn.granule, "bytes that are one location")
       ->check(CLI::IsMember({1, 2, 4, 8, 64}))
       ->capture_default_str();
