@@ -253,13 +253,14 @@ void Planner::add_access(const Access& access) {
 
 // Whether the flow level needs to know that a segment without accesses was executed.
 bool Planner::matters(const Segment& segment, const llvm::Instruction& at) const {
+  // An activation begins with its function's first segment and ends with a return.
+  if (segment.block == 0 && segment.index == 0) return true;
   if (!segment.phis.empty()) return true;
   switch (segment.end) {
     case SegmentEnd::kBranch:
     case SegmentEnd::kCall:
-      return true;
     case SegmentEnd::kReturn:
-      return !segment.end_from.empty();
+      return true;
     case SegmentEnd::kUnwind:
       return false;
     case SegmentEnd::kFallThrough:
