@@ -6,6 +6,8 @@
 #include "detect/race/lockset.h"
 #include "detect/race/race.h"
 #include "detect/serializability/serializability.h"
+#include "detect/svd/offline_detector.h"
+#include "detect/svd/svd.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,6 +38,10 @@ std::unique_ptr<Detector> make_frontier(const Catalog& catalog, const DetectorSe
   return std::make_unique<race::FrontierDetector>(catalog, settings.frontier);
 }
 
+std::unique_ptr<Detector> make_svd(const Catalog& catalog, const DetectorSettings& settings) {
+  return std::make_unique<svd::SvdDetector>(catalog, settings.svd);
+}
+
 constexpr DetectorEntry kDetectors[] = {
     {"avio", "pairs of accesses split by another thread", make_avio},
     {"avio-h", "avio as bits of cache lines would see it, next to avio", make_avio_h},
@@ -44,6 +50,8 @@ constexpr DetectorEntry kDetectors[] = {
     {"frontier", "data races by synchronisation that the user marked (FRD)", make_frontier},
     {"serializability", "declared transactions that no serial order explains",
      make<serializability::SerializabilityDetector>},
+    {"svd", "serializability violations of inferred units (needs a trace with flow)", make_svd},
+    {"svd-offline", "the same by definition, in more memory", make<svd::OfflineDetector>},
 };
 
 std::string all_names() {

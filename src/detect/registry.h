@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "detect/avio/caches.h"
 #include "detect/detector.h"
+#include "detect/svd/options.h"
 #include "trace/catalog.h"
 #include "trace/source.h"
 
@@ -30,6 +31,7 @@ struct DetectorSettings {
   avio::CacheShape l1;                           // avio-h
   unsigned cores = 0;                            // avio-h; 0: one per thread
   race::FrontierSettings* frontier = nullptr;    // frontier: marks in and out; outlives them
+  svd::OnlineOptions svd;
 };
 
 struct DetectorEntry {

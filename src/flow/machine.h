@@ -9,73 +9,93 @@
 //   - through registers, phis, parameters and results: the machine keeps a register file for every
 //     activation of every thread;
 //   - through control: a branch leaves a mark in its block; an access depends on the one of its
-//   block's
-//     control parents that executed last in the same activation, and through it on whatever
+//     block's control parents that executed last in the same activation, and through it on whatever
 //     controlled that branch. Where no branch of the activation controls it, what controlled the
 //     call does;
+//   - through choice: a phi's value was put into its register on an edge that something controlled,
+//     even when the value itself came from nowhere (`x = 1` under an `if`, stored after it);
 //   - through memory: not here. What a location remembers differs between the clients.
 //
-// What flows is the client's: a Tag is a value type (default-constructed: depends on nothing) that
-// the client makes at loads and combines with join(). A client has
+// What flows is the client's. A Tag says what a value came from, a Control what let a statement
+// happen; both are value types, and default-constructed they mean "nothing". A client has
 //
-//   using Tag = …;
 //   Tag join(ThreadId, Tag, Tag);
-//   Tag load(const Event&, EventOrdinal, Tag address, Tag control);      // the value read
-//   void store(const Event&, EventOrdinal, Tag data, Tag address, Tag control);
-//   Tag update(const Event&, EventOrdinal, Tag data, Tag address, Tag control);   //
-//   read-modify-write Tag branch(ThreadId, EventOrdinal segment, SegmentId, Tag condition, Tag
-//   control);
+//   Tag load(const Event&, EventOrdinal, TagList<Tag> address, Control);       // the value read
+//   void store(const Event&, EventOrdinal, TagList<Tag> data, TagList<Tag> address, Control);
+//   Tag update(const Event&, EventOrdinal, TagList<Tag> data, TagList<Tag> address, Control);
+//   Control branch(ThreadId, EventOrdinal, SegmentId, Tag condition, Control outer);
+//   Tag choose(ThreadId, Tag value, Control edge);                             // a phi
 //
-// branch() returns what the statements under the branch are controlled by.
+// update() is a read-modify-write; branch() returns what the statements under it are controlled by;
+// its ordinal is the segment event's.
 //
 // Activations follow the segments themselves: the entry segment of a function begins one, a return
 // ends it. A segment of another function than the running one means that frames were left without a
-// return (exception, longjmp): they are dropped. Calls into code that was not instrumented give a
-// result that depends on all arguments. Accesses that such code reports (strcpy and kin) read and
-// write on behalf of the call.
+// return (exception, longjmp): they are dropped. Where the function is recursive, Enter and Leave
+// tell which of its activations goes on: the collector leaves what an exception or a jump left.
+// Calls into code that was not instrumented give a result that depends on all arguments. Accesses
+// that such code reports (strcpy and kin) read and write on behalf of the call.
 //
-// Memory is bounded by live activations. Numbers in descriptors are taken from a file and trusted
-// for nothing but indices below a limit.
+// Memory is bounded by live activations.
 #pragma once
 
+#include "flow/program.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace heddle {
+
+// What several registers hold.
+template <typename Tag>
+class TagList {
+ public:
+  TagList() = default;
+  TagList(const Tag* registers, const Register* chosen, std::uint32_t count)
+      : registers_(registers), chosen_(chosen), count_(count) {}
+  explicit TagList(const std::vector<Tag>& tags)
+      : registers_(tags.data()), count_(static_cast<std::uint32_t>(tags.size())) {}
+
+  std::uint32_t size() const { return count_; }
+  Tag operator[](std::uint32_t i) const { return registers_[chosen_ != nullptr ? chosen_[i] : i]; }
+
+ private:
+  const Tag* registers_ = nullptr;
+  const Register* chosen_ = nullptr;  // nullptr: all, in order
+  std::uint32_t count_ = 0;
+};
 
 template <typename Client>
 class FlowMachine {
  public:
   using Tag = typename Client::Tag;
+  using Control = typename Client::Control;
 
-  FlowMachine(const Catalog& catalog, Client& client) : catalog_(catalog), client_(client) {}
+  FlowMachine(const Catalog& catalog, Client& client) : programs_(catalog), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
-  // Every tag that is alive, so that a client can renumber or count what they refer to.
-  template <typename Visit>
-  void for_each_tag(Visit visit);
+  // Every tag and control that is alive, so that a client can renumber what they refer to.
+  template <typename VisitTag, typename VisitControl>
+  void for_each(VisitTag visit_tag, VisitControl visit_control);
 
  private:
-  static constexpr std::uint32_t kMaxRegisters = 1u << 20;
-  static constexpr std::uint32_t kMaxBlocks = 1u << 20;
   static constexpr std::size_t kMaxDepth = 1u << 16;
 
   struct BranchMark {
-    std::uint64_t when = 0;  // in steps of the thread; 0 = not executed in this activation
-    Tag tag{};
+    std::uint64_t when = 0;  // in steps of the thread
+    Control control{};
   };
 
   // A call whose callee is running, or that has returned and not been taken note of yet.
   struct PendingCall {
     bool open = false;
     bool returned = false;
-    Register defines = kNoRegister;
+    Register defines = 0;
     StringId callee = 0;
     std::vector<Tag> arguments;
     Tag result{};
@@ -84,8 +104,13 @@ class FlowMachine {
   struct Activation {
     FunctionId function = 0;
     std::uint32_t block = 0;
-    Tag call_control{};  // what controlled the call that began it
-    std::vector<Tag> registers;
+    std::uint32_t registers_used = 0;
+    bool of_pending_call = false;   // and not a callback of library code
+    std::size_t calls_below = 0;    // Enter events in force when it began, its own included
+    std::uint64_t began = 0;        // step; older marks are of former users of this slot
+    Control call_control{};         // what controlled the call that began it
+    Control control{};              // of the segment it is in
+    std::vector<Tag> registers;     // the last is the spare one
     std::vector<BranchMark> marks;  // by block
     PendingCall call;
   };
@@ -94,63 +119,104 @@ class FlowMachine {
     std::vector<Activation> stack;  // never shrinks: activations are re-used with their capacity
     std::size_t depth = 0;
     std::uint64_t steps = 0;
-    SegmentId segment = 0;  // the one being executed, 0 = none or ended
+    const FlowSegment* segment = nullptr;  // the one being executed; nullptr: none, or ended
+    SegmentId segment_id = 0;
     EventOrdinal segment_ordinal = 0;
-    std::size_t next_item = 0;
-    Tag control{};  // of the running segment
+    std::uint32_t next_item = 0;
+    std::vector<FunctionId> calls;  // Enter events in force
+    Activation& top() { return stack[depth - 1]; }
   };
 
-  void begin_segment(ThreadId id, Thread& thread, SegmentId segment, EventOrdinal ordinal);
+  void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
-  void branch_when_due(ThreadId id, Thread& thread);
-  void access(ThreadId id, Thread& thread, const Event& event, EventOrdinal ordinal);
-  void library_access(ThreadId id, Thread& thread, const Event& event, EventOrdinal ordinal);
+  void branch_when_due(ThreadId id, Thread& thread) {
+    if (thread.segment->end == SegmentEnd::kBranch &&
+        thread.next_item == thread.segment->item_count) {
+      end_segment(id, thread);
+    }
+  }
+  bool find_item(Thread& thread, SiteId site);
+  void access(Thread& thread, const Event& event, EventOrdinal ordinal);
+  void library_access(Thread& thread, const Event& event, EventOrdinal ordinal);
+  void other(Thread& thread, const Event& event);
 
-  Activation& push(Thread& thread, FunctionId function);
-  void enter_function(Thread& thread, const Segment& segment);
-  void continue_function(ThreadId id, Thread& thread, const Segment& segment);
-  void take_phis(ThreadId id, Activation& frame, const Segment& segment);
+  Activation& push(Thread& thread, const FlowSegment& segment);
+  void enter_function(Thread& thread, const FlowSegment& segment);
+  void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
+  void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
   void finish_call(ThreadId id, Activation& frame);
-  Tag control_of(const Activation& frame, const Segment& segment) const;
+  Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
-  Tag joined(ThreadId id, const Activation& frame, const Sources& sources);
-  static void define(Activation& frame, Register reg, Tag tag) {
-    if (reg < frame.registers.size()) frame.registers[reg] = tag;
+  TagList<Tag> tags(const Activation& frame, FlowList list) const {
+    return {frame.registers.data(), programs_.numbers(list), list.count};
+  }
+  Tag joined(ThreadId id, const Activation& frame, FlowList list) {
+    const Register* chosen = programs_.numbers(list);
+    Tag tag{};
+    for (std::uint32_t i = 0; i < list.count; ++i)
+      tag = client_.join(id, tag, frame.registers[chosen[i]]);
+    return tag;
   }
 
-  const Catalog& catalog_;
+  FlowPrograms programs_;
   Client& client_;
   std::vector<Thread> threads_;
-  std::vector<Tag> phi_values_;  // scratch
+  std::vector<Tag> scratch_;
 };
 
 template <typename Client>
 void FlowMachine<Client>::on(const Event& event, EventOrdinal ordinal) {
-  const bool segment = event.kind == EventKind::kSegment;
-  if (!segment && !is_access(event.kind) && event.kind != EventKind::kThreadEnd) return;
   if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
   Thread& thread = threads_[event.thread];
-  if (segment) {
+  if (is_access(event.kind)) {
+    access(thread, event, ordinal);
+  } else if (event.kind == EventKind::kSegment) {
     begin_segment(event.thread, thread, static_cast<SegmentId>(event.value), ordinal);
-  } else if (event.kind == EventKind::kThreadEnd) {
-    thread = Thread();
   } else {
-    access(event.thread, thread, event, ordinal);
+    other(thread, event);
   }
 }
 
 template <typename Client>
-template <typename Visit>
-void FlowMachine<Client>::for_each_tag(Visit visit) {
+void FlowMachine<Client>::other(Thread& thread, const Event& event) {
+  switch (event.kind) {
+    case EventKind::kEnter:
+      thread.calls.push_back(static_cast<FunctionId>(event.value));
+      break;
+    case EventKind::kLeave: {
+      const auto left = std::find(thread.calls.rbegin(), thread.calls.rend(),
+                                  static_cast<FunctionId>(event.value));
+      if (left != thread.calls.rend()) thread.calls.erase(left.base() - 1, thread.calls.end());
+      break;
+    }
+    case EventKind::kThreadEnd:
+      thread = Thread();
+      break;
+    default:  // an item that touches no memory: a fence, the test of a guard
+      if (thread.segment != nullptr && event.site != 0 && find_item(thread, event.site)) {
+        ++thread.next_item;
+        branch_when_due(event.thread, thread);
+      }
+      break;
+  }
+}
+
+template <typename Client>
+template <typename VisitTag, typename VisitControl>
+void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_control) {
   for (Thread& thread : threads_) {
-    visit(thread.control);
-    for (std::size_t i = 0; i < thread.depth; ++i) {
-      Activation& frame = thread.stack[i];
-      visit(frame.call_control);
-      for (Tag& tag : frame.registers) visit(tag);
-      for (BranchMark& mark : frame.marks) visit(mark.tag);
-      for (Tag& tag : frame.call.arguments) visit(tag);
-      visit(frame.call.result);
+    thread.stack.resize(thread.depth);
+    for (Activation& frame : thread.stack) {
+      visit_control(frame.call_control);
+      visit_control(frame.control);
+      frame.registers.resize(frame.registers_used);
+      for (Tag& tag : frame.registers) visit_tag(tag);
+      for (BranchMark& mark : frame.marks) {
+        if (mark.when < frame.began) mark = BranchMark();
+        visit_control(mark.control);
+      }
+      for (Tag& tag : frame.call.arguments) visit_tag(tag);
+      visit_tag(frame.call.result);
     }
   }
 }
@@ -159,47 +225,42 @@ template <typename Client>
 void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, SegmentId number,
                                         EventOrdinal ordinal) {
   end_segment(id, thread);
-  const Segment& segment = catalog_.segment(number);
+  const FlowSegment* segment = programs_.find(number);
+  if (segment == nullptr) return;
   ++thread.steps;
-  if (segment.block == 0 && segment.index == 0) {
-    enter_function(thread, segment);
+  if (segment->enters_function) {
+    enter_function(thread, *segment);
   } else {
-    continue_function(id, thread, segment);
+    continue_function(id, thread, *segment);
   }
-  Activation& frame = thread.stack[thread.depth - 1];
-  thread.segment = number;
+  Activation& frame = thread.top();
+  thread.segment = segment;
+  thread.segment_id = number;
   thread.segment_ordinal = ordinal;
   thread.next_item = 0;
-  thread.control = control_of(frame, segment);
+  frame.control = control_of(frame, *segment);
+  // A branch happens right after the last access of its segment.
   branch_when_due(id, thread);
-}
-
-// A branch happens right after the last access of its segment.
-template <typename Client>
-void FlowMachine<Client>::branch_when_due(ThreadId id, Thread& thread) {
-  const Segment& segment = catalog_.segment(thread.segment);
-  if (segment.end == SegmentEnd::kBranch && thread.next_item == segment.items.size())
-    end_segment(id, thread);
 }
 
 // The other ends wait until the thread's next segment begins, because accesses of library code may
 // still belong to a call.
 template <typename Client>
 void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
-  if (thread.segment == 0 || thread.depth == 0) return;
-  const Segment& segment = catalog_.segment(thread.segment);
-  const SegmentId number = thread.segment;
-  thread.segment = 0;
-  Activation& frame = thread.stack[thread.depth - 1];
+  if (thread.segment == nullptr) return;
+  const FlowSegment& segment = *thread.segment;
+  thread.segment = nullptr;
+  Activation& frame = thread.top();
   switch (segment.end) {
     case SegmentEnd::kFallThrough:
       break;
     case SegmentEnd::kBranch: {
-      if (segment.block >= kMaxBlocks) break;
+      if (segment.block >= FlowPrograms::kMaxBlocks) break;
       if (segment.block >= frame.marks.size()) frame.marks.resize(segment.block + 1);
-      const Tag condition = joined(id, frame, segment.end_from);
-      frame.marks[segment.block] = {thread.steps, client_.branch(id, thread.segment_ordinal, number,
-                                                                 condition, thread.control)};
+      const Tag condition = joined(id, frame, segment.from);
+      frame.marks[segment.block] = {
+          thread.steps,
+          client_.branch(id, thread.segment_ordinal, thread.segment_id, condition, frame.control)};
       break;
     }
     case SegmentEnd::kCall: {
@@ -210,18 +271,16 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
       call.callee = segment.callee;
       call.result = Tag();
       call.arguments.clear();
-      for (const Sources& sources : segment.arguments)
-        call.arguments.push_back(joined(id, frame, sources));
+      for (std::uint32_t i = 0; i < segment.argument_count; ++i)
+        call.arguments.push_back(joined(id, frame, programs_.argument(segment.first_argument + i)));
       break;
     }
     case SegmentEnd::kReturn: {
-      const Tag result = joined(id, frame, segment.end_from);
-      if (--thread.depth > 0) {
-        PendingCall& call = thread.stack[thread.depth - 1].call;
-        if (call.open) {
-          call.returned = true;
-          call.result = result;
-        }
+      const Tag result = joined(id, frame, segment.from);
+      const bool answers = frame.of_pending_call;
+      if (--thread.depth > 0 && answers) {
+        thread.top().call.returned = true;
+        thread.top().call.result = result;
       }
       break;
     }
@@ -233,46 +292,61 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
 
 template <typename Client>
 typename FlowMachine<Client>::Activation& FlowMachine<Client>::push(Thread& thread,
-                                                                    FunctionId function) {
+                                                                    const FlowSegment& segment) {
   if (thread.depth >= kMaxDepth) thread.depth = 0;  // a trace that never returns: start afresh
   if (thread.depth == thread.stack.size()) thread.stack.emplace_back();
   Activation& frame = thread.stack[thread.depth++];
-  std::uint32_t registers = catalog_.function(function).registers;
-  if (registers > kMaxRegisters) registers = kMaxRegisters;
-  frame.function = function;
+  frame.function = segment.function;
   frame.block = 0;
-  frame.call_control = Tag();
-  frame.registers.assign(registers, Tag());
-  frame.marks.clear();
+  frame.of_pending_call = false;
+  frame.calls_below = thread.calls.size();
+  frame.began = thread.steps;
+  frame.call_control = Control();
+  frame.control = Control();
+  frame.registers_used = segment.registers + 1;
+  frame.registers.assign(frame.registers_used, Tag());
   frame.call.open = false;
   return frame;
 }
 
 template <typename Client>
-void FlowMachine<Client>::enter_function(Thread& thread, const Segment& segment) {
-  const Tag control = thread.depth > 0 ? thread.control : Tag();
-  Activation& frame = push(thread, segment.function);
-  frame.call_control = control;
+void FlowMachine<Client>::enter_function(Thread& thread, const FlowSegment& segment) {
+  // A frame whose Enter is gone was left by an exception or a jump.
+  while (thread.depth > 0 && thread.top().calls_below > thread.calls.size()) --thread.depth;
+  Activation& frame = push(thread, segment);
   if (thread.depth < 2) return;
-  const PendingCall& call = thread.stack[thread.depth - 2].call;
-  const StringId name = catalog_.function(segment.function).linkage_name;
+  Activation& caller = thread.stack[thread.depth - 2];
+  frame.call_control = caller.control;
+  const PendingCall& call = caller.call;
   // A callback from library code (qsort's comparison) is not the callee, and its parameters come
   // from somewhere unknown.
-  if (!call.open || (call.callee != 0 && call.callee != name)) return;
-  for (std::size_t i = 0;
-       i < call.arguments.size() && i < catalog_.function(segment.function).parameters; ++i) {
-    define(frame, static_cast<Register>(i), call.arguments[i]);
+  if (!call.open || call.returned ||
+      (call.callee != 0 && !programs_.calls(call.callee, segment.function_name))) {
+    return;
   }
+  frame.of_pending_call = true;
+  const std::size_t count = std::min<std::size_t>(call.arguments.size(), segment.parameters);
+  std::copy_n(call.arguments.begin(), count, frame.registers.begin());
 }
 
+// A segment of a function that is not on the stack at all (its beginning was not recorded) gets an
+// activation of its own, so that the frames below keep theirs.
 template <typename Client>
-void FlowMachine<Client>::continue_function(ThreadId id, Thread& thread, const Segment& segment) {
-  while (thread.depth > 0 && thread.stack[thread.depth - 1].function != segment.function)
-    --thread.depth;
-  if (thread.depth == 0) push(thread, segment.function);
-  Activation& frame = thread.stack[thread.depth - 1];
+void FlowMachine<Client>::continue_function(ThreadId id, Thread& thread,
+                                            const FlowSegment& segment) {
+  std::size_t depth = thread.depth;
+  while (depth > 0 && (thread.stack[depth - 1].function != segment.function ||
+                       thread.stack[depth - 1].calls_below > thread.calls.size())) {
+    --depth;
+  }
+  if (depth > 0) {
+    thread.depth = depth;
+  } else {
+    push(thread, segment);
+  }
+  Activation& frame = thread.top();
   finish_call(id, frame);
-  if (segment.index == 0) take_phis(id, frame, segment);
+  if (segment.enters_block) take_phis(id, frame, segment);
   frame.block = segment.block;
 }
 
@@ -283,100 +357,106 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
   if (!frame.call.returned) {
     for (const Tag argument : frame.call.arguments) result = client_.join(id, result, argument);
   }
-  define(frame, frame.call.defines, result);
+  frame.registers[frame.call.defines] = result;
   frame.call.open = false;
 }
 
 // All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
-void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const Segment& segment) {
-  phi_values_.clear();
-  for (const Phi& phi : segment.phis) {
+void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
+  if (segment.phi_count == 0) return;
+  scratch_.clear();
+  for (std::uint32_t i = 0; i < segment.phi_count; ++i) {
+    const FlowPrograms::Phi& phi = programs_.phi(segment.first_phi + i);
     Tag value{};
-    for (const Phi::Incoming& incoming : phi.incoming) {
-      if (incoming.block == frame.block) value = joined(id, frame, incoming.sources);
+    for (std::uint32_t k = 0; k < phi.edge_count; ++k) {
+      const FlowPrograms::Edge& edge = programs_.edge(phi.first_edge + k);
+      if (edge.block != frame.block) continue;
+      value = client_.choose(id, joined(id, frame, edge.sources), frame.control);
+      break;
     }
-    phi_values_.push_back(value);
+    scratch_.push_back(value);
   }
-  for (std::size_t i = 0; i < segment.phis.size(); ++i)
-    define(frame, segment.phis[i].defines, phi_values_[i]);
+  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
+    frame.registers[programs_.phi(segment.first_phi + i).defines] = scratch_[i];
 }
 
 template <typename Client>
-typename FlowMachine<Client>::Tag FlowMachine<Client>::control_of(const Activation& frame,
-                                                                  const Segment& segment) const {
-  const BranchMark* parent = nullptr;
-  for (const std::uint32_t block : segment.control_parents) {
-    if (block >= frame.marks.size() || frame.marks[block].when == 0) continue;
-    if (parent == nullptr || frame.marks[block].when > parent->when) parent = &frame.marks[block];
+typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
+    const Activation& frame, const FlowSegment& segment) const {
+  const std::uint32_t* parents = programs_.numbers(segment.parents);
+  const BranchMark* last = nullptr;
+  for (std::uint32_t i = 0; i < segment.parents.count; ++i) {
+    if (parents[i] >= frame.marks.size()) continue;
+    const BranchMark& mark = frame.marks[parents[i]];
+    if (mark.when >= frame.began && mark.when != 0 && (last == nullptr || mark.when > last->when))
+      last = &mark;
   }
-  return parent != nullptr ? parent->tag : frame.call_control;
+  return last != nullptr ? last->control : frame.call_control;
+}
+
+// Items that came to nothing (a copy of no bytes) have no event: they are passed over.
+template <typename Client>
+bool FlowMachine<Client>::find_item(Thread& thread, SiteId site) {
+  const FlowSegment& segment = *thread.segment;
+  for (std::uint32_t i = thread.next_item; i < segment.item_count; ++i) {
+    if (programs_.item(segment.first_item + i).site != site) continue;
+    for (; thread.next_item < i; ++thread.next_item) {
+      const FlowItem& nothing = programs_.item(segment.first_item + thread.next_item);
+      thread.top().registers[nothing.defines] = Tag();
+    }
+    return true;
+  }
+  return false;
 }
 
 template <typename Client>
-typename FlowMachine<Client>::Tag FlowMachine<Client>::joined(ThreadId id, const Activation& frame,
-                                                              const Sources& sources) {
-  Tag tag{};
-  for (const Register reg : sources) {
-    if (reg < frame.registers.size()) tag = client_.join(id, tag, frame.registers[reg]);
-  }
-  return tag;
-}
-
-template <typename Client>
-void FlowMachine<Client>::access(ThreadId id, Thread& thread, const Event& event,
-                                 EventOrdinal ordinal) {
-  const Segment& segment = catalog_.segment(thread.segment);
-  if (thread.depth == 0 || thread.next_item >= segment.items.size() ||
-      segment.items[thread.next_item].site != event.site) {
-    library_access(id, thread, event, ordinal);
+void FlowMachine<Client>::access(Thread& thread, const Event& event, EventOrdinal ordinal) {
+  if (thread.segment == nullptr || !find_item(thread, event.site)) {
+    library_access(thread, event, ordinal);
     return;
   }
-  const AccessItem& item = segment.items[thread.next_item++];
-  Activation& frame = thread.stack[thread.depth - 1];
-  const Tag address = joined(id, frame, item.address_from);
+  const FlowItem& item = programs_.item(thread.segment->first_item + thread.next_item++);
+  Activation& frame = thread.top();
+  const TagList<Tag> address = tags(frame, item.address);
   if (event.kind == EventKind::kRead) {
-    define(frame, item.defines, client_.load(event, ordinal, address, thread.control));
+    frame.registers[item.defines] = client_.load(event, ordinal, address, frame.control);
+  } else if (event.kind == EventKind::kWrite) {
+    client_.store(event, ordinal, tags(frame, item.value), address, frame.control);
   } else {
-    const Tag data = joined(id, frame, item.value_from);
-    if (event.kind == EventKind::kWrite) {
-      client_.store(event, ordinal, data, address, thread.control);
-    } else {
-      define(frame, item.defines, client_.update(event, ordinal, data, address, thread.control));
-    }
+    frame.registers[item.defines] =
+        client_.update(event, ordinal, tags(frame, item.value), address, frame.control);
   }
-  branch_when_due(id, thread);
+  branch_when_due(event.thread, thread);
 }
 
 // An access on behalf of a call into code without descriptors: what it reads goes into the call's
 // result, what it writes comes from the arguments and from what it read. Without any call (a trace
 // without flow) it depends on nothing.
 template <typename Client>
-void FlowMachine<Client>::library_access(ThreadId id, Thread& thread, const Event& event,
-                                         EventOrdinal ordinal) {
-  if (thread.segment != 0 && catalog_.segment(thread.segment).end == SegmentEnd::kCall) {
-    const Tag control = thread.control;
-    end_segment(id, thread);
-    thread.control = control;
-  }
-  PendingCall* call = thread.depth > 0 && thread.stack[thread.depth - 1].call.open
-                          ? &thread.stack[thread.depth - 1].call
-                          : nullptr;
+void FlowMachine<Client>::library_access(Thread& thread, const Event& event, EventOrdinal ordinal) {
+  if (thread.segment != nullptr && thread.segment->end == SegmentEnd::kCall)
+    end_segment(event.thread, thread);
+  Activation* frame = thread.depth > 0 ? &thread.top() : nullptr;
+  const Control control = frame != nullptr ? frame->control : Control();
+  PendingCall* call =
+      frame != nullptr && frame->call.open && !frame->call.returned ? &frame->call : nullptr;
   if (event.kind == EventKind::kRead) {
-    const Tag value = client_.load(event, ordinal, Tag(), thread.control);
-    if (call != nullptr) call->result = client_.join(id, call->result, value);
+    const Tag value = client_.load(event, ordinal, {}, control);
+    if (call != nullptr) call->result = client_.join(event.thread, call->result, value);
     return;
   }
-  Tag data{};
+  scratch_.clear();
   if (call != nullptr) {
-    data = call->result;
-    for (const Tag argument : call->arguments) data = client_.join(id, data, argument);
+    scratch_.push_back(call->result);
+    scratch_.insert(scratch_.end(), call->arguments.begin(), call->arguments.end());
   }
+  const TagList<Tag> data(scratch_);
   if (event.kind == EventKind::kWrite) {
-    client_.store(event, ordinal, data, Tag(), thread.control);
+    client_.store(event, ordinal, data, {}, control);
   } else {
-    const Tag value = client_.update(event, ordinal, data, Tag(), thread.control);
-    if (call != nullptr) call->result = client_.join(id, call->result, value);
+    const Tag value = client_.update(event, ordinal, data, {}, control);
+    if (call != nullptr) call->result = client_.join(event.thread, call->result, value);
   }
 }
 

@@ -38,25 +38,36 @@ void ExaminationLog::on(std::span<const Event> batch, EventOrdinal first) {
       }
       continue;
     }
-    for (std::uint64_t block = begin; block <= end && block - begin < kMaxBlocksPerAccess;
-         ++block) {
-      if (is_read(event.kind)) {
-        if (const auto at = blocks_.find(block); at != blocks_.end())
-          read(event, ordinal, at->second);
-      }
-      if (is_write(event.kind)) write(event, ordinal, blocks_[block]);
-    }
+    const std::uint64_t last = std::min(end, begin + kMaxBlocksPerAccess - 1);
+    if (is_read(event.kind)) read(event, ordinal, begin, last);
+    if (!is_write(event.kind)) continue;
+    for (std::uint64_t block = begin; block <= last; ++block) write(event, ordinal, blocks_[block]);
   }
 }
 
-void ExaminationLog::read(const Event& event, EventOrdinal ordinal, const Writers& writers) {
+// An access of several blocks is one read: of another thread's value if any of them is.
+void ExaminationLog::read(const Event& event, EventOrdinal ordinal, std::uint64_t begin,
+                          std::uint64_t last) {
+  const Writers* foreign = nullptr;
+  bool own = false;
+  for (std::uint64_t block = begin; block <= last && foreign == nullptr; ++block) {
+    const auto at = blocks_.find(block);
+    if (at == blocks_.end()) continue;
+    if (at->second.front().thread == event.thread) {
+      own = true;
+    } else {
+      foreign = &at->second;
+    }
+  }
+  if (foreign == nullptr && !own) return;
   Reads& reads = reads_[event.site];
   ++reads.all;
-  if (writers.front().thread == event.thread) {
+  if (foreign == nullptr) {
     ++reads.own;
     return;
   }
   ++entries_;
+  const Writers& writers = *foreign;
   const auto local = std::find_if(writers.begin(), writers.end(), [&](const Witness& writer) {
     return writer.thread == event.thread;
   });
@@ -81,20 +92,47 @@ void ExaminationLog::write(const Event& event, EventOrdinal ordinal, Writers& wr
   }
 }
 
+LogGroup ExaminationLog::rank(const LogGroup& group, const Reads& reads) {
+  LogGroup ranked = group;
+  ranked.own_reads = reads.own;
+  ranked.all_reads = reads.all;
+  const bool overwrote = !group.local.role.empty();
+  ranked.suspicion =
+      overwrote ? static_cast<double>(reads.own + 1) / static_cast<double>(reads.all + 1) : 0;
+  return ranked;
+}
+
 std::vector<LogGroup> ExaminationLog::groups() const {
   std::vector<LogGroup> out;
-  for (const auto& [key, group] : groups_) {
-    LogGroup ranked = group;
-    const Reads& reads = reads_.at(std::get<0>(key));
-    ranked.own_reads = reads.own;
-    ranked.all_reads = reads.all;
-    const bool overwrote = !group.local.role.empty();
-    ranked.suspicion =
-        overwrote ? static_cast<double>(reads.own + 1) / static_cast<double>(reads.all + 1) : 0;
-    out.push_back(std::move(ranked));
-  }
+  for (const auto& [key, group] : groups_) out.push_back(rank(group, reads_.at(std::get<0>(key))));
   std::stable_sort(out.begin(), out.end(),
                    [](const LogGroup& a, const LogGroup& b) { return a.suspicion > b.suspicion; });
+  return out;
+}
+
+std::vector<LogStatement> ExaminationLog::statements() const {
+  std::map<SiteId, LogStatement> by_site;
+  for (const auto& [key, group] : groups_) {
+    const SiteId site = std::get<0>(key);
+    const Reads& reads = reads_.at(site);
+    LogStatement& statement = by_site[site];
+    statement.own_reads = reads.own;
+    statement.all_reads = reads.all;
+    statement.foreign_reads += group.count;
+    statement.groups.push_back(rank(group, reads));
+  }
+  std::vector<LogStatement> out;
+  for (auto& [site, statement] : by_site) {
+    std::stable_sort(
+        statement.groups.begin(), statement.groups.end(), [](const LogGroup& a, const LogGroup& b) {
+          return a.suspicion != b.suspicion ? a.suspicion > b.suspicion : a.count > b.count;
+        });
+    statement.suspicion = statement.groups.front().suspicion;
+    out.push_back(std::move(statement));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const LogStatement& a, const LogStatement& b) {
+    return a.suspicion > b.suspicion;
+  });
   return out;
 }
 

@@ -39,6 +39,15 @@ struct LogGroup {
   double suspicion = 0;         // 0 … 1
 };
 
+// All entries of one reading statement.
+struct LogStatement {
+  std::vector<LogGroup> groups;     // most suspicious first, then most frequent
+  std::uint64_t foreign_reads = 0;  // times it read another thread's write
+  std::uint64_t own_reads = 0;
+  std::uint64_t all_reads = 0;
+  double suspicion = 0;
+};
+
 class ExaminationLog {
  public:
   explicit ExaminationLog(const Catalog& catalog, std::uint32_t block_size = 4);
@@ -47,6 +56,7 @@ class ExaminationLog {
 
   std::uint64_t entries() const { return entries_; }  // dynamic
   std::vector<LogGroup> groups() const;               // most suspicious first
+  std::vector<LogStatement> statements() const;       // likewise
 
  private:
   using Key = std::tuple<SiteId, SiteId, SiteId>;
@@ -59,7 +69,8 @@ class ExaminationLog {
     std::uint64_t all = 0;
   };
 
-  void read(const Event& event, EventOrdinal ordinal, const Writers& writers);
+  static LogGroup rank(const LogGroup& group, const Reads& reads);
+  void read(const Event& event, EventOrdinal ordinal, std::uint64_t begin, std::uint64_t last);
   void write(const Event& event, EventOrdinal ordinal, Writers& writers);
 
   unsigned block_shift_;

@@ -43,6 +43,10 @@ namespace heddle::svd {
 struct OfflineUnit {
   ThreadId thread{};
   std::vector<NodeId> members;  // in execution order
+  // Why it ended: `cut_by` read back a shared location that the member `cut_at` had written.
+  // kNoNode: it grew until the thread's end.
+  NodeId cut_by = kNoNode;
+  NodeId cut_at = kNoNode;
 };
 
 struct Conflict {
@@ -58,6 +62,7 @@ struct OfflineResult {
   std::vector<Conflict> conflicts;  // sorted
 };
 
-OfflineResult offline(std::span<const FlowNode> nodes);
+// At most `conflicts_of_each` conflicts of every access, the earliest.
+OfflineResult offline(std::span<const FlowNode> nodes, std::size_t conflicts_of_each = ~0ull);
 
 }  // namespace heddle::svd

@@ -3,7 +3,7 @@
 //
 // Units are inferred by propagating references (units.h) along the data flow that FlowMachine
 // replays: a load gives its register the unit of the block, a store gives the block the union of
-// the units that its data came from. Every thread has its own state for each block. The state
+// the units that its data came from. Every thread has its own view of each block. The view's state
 // tells, without knowing any lock, whether the block is shared, and when a unit has ended: when a
 // shared block that the unit wrote is read back.
 //
@@ -20,21 +20,32 @@
 //   True_Dep       True_Dep                 True_Dep        the unit ends → Idle
 //
 // When a unit ends, all of its blocks go back to Idle. A load that ends a unit is the first access
-// of the next one.
+// of the next one. The state is the block's: a store that gives it to another unit does not reset
+// it.
 //
 // The check, at every store: for the units that the store's data, address and control depend on,
 // has another thread overwritten one of their inputs since they read it? An input is a block that
 // the unit read before it wrote it. Each heuristic of section 4.3 is an option whose default is the
 // paper's choice.
 //
-// Where we differ: control dependences are exact (from the post-dominator tree), loops included,
-// where the paper guesses reconvergence points of if-then-else from branch targets; an overwritten
-// input is reported at the first store that uses it, not again at every later one; registers' sets
-// are bounded (units.h).
+// What the paper leaves open, and what we do:
+//   - An access of several blocks is one statement: a load merges the units of its blocks.
+//   - A store by another unit of the same thread takes the block over, and with it the earlier
+//     unit's claim on it as an input: after it, a remote write does not conflict with the earlier
+//     read (section 3.1, conflict arcs, condition III).
+//   - An overwritten input is reported at the first store that uses it, not again at every later
+//     one; the first remote write is the witness.
+//   - A read-modify-write is a load and a store between which nothing can come.
 //
-// Invariant: a thread that has no entry in a block's list is Idle for the block.
+// Where we differ: control dependences are exact (from the post-dominator tree), loops included,
+// where the paper guesses reconvergence points of if-then-else from branch targets. Of a loop's
+// branch the latest execution counts, as on the paper's stack of branches each is once.
+//
+// Invariant: a thread's view of a block is Idle iff the view's unit has ended or it has none.
 #pragma once
 
+#include "detect/svd/blocks.h"
+#include "detect/svd/options.h"
 #include "detect/svd/units.h"
 #include "detect/witness.h"
 #include "flow/machine.h"
@@ -42,29 +53,13 @@
 #include "trace/event.h"
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
 
 namespace heddle::svd {
-
-struct OnlineOptions {
-  bool merge_control = false;      // control dependences connect units; else they are only checked
-  bool propagate_address = false;  // address dependences connect units; else they are only checked
-  bool inputs_only = true;         // check inputs; else every block the unit accessed (strict 2PL)
-  std::uint32_t block_size = 4;    // bytes, a power of two up to 64: the paper's word
-};
-
-enum class BlockState : std::uint8_t {
-  kIdle,
-  kLoaded,
-  kLoadedShared,
-  kStored,
-  kStoredShared,
-  kTrueDep
-};
 
 // A unit read (or accessed) `inside`, `remote` overwrote it, `store` used it nevertheless.
 struct Violation {
@@ -77,7 +72,9 @@ class Online {
  public:
   Online(const Catalog& catalog, const OnlineOptions& options);
 
-  void on(const Event& event, EventOrdinal ordinal);
+  // Takes events up to and including the first that shows a violation, and returns how many: a
+  // violation can be described best while its event is the last one.
+  std::size_t on(std::span<const Event> batch, EventOrdinal first);
 
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
@@ -85,65 +82,74 @@ class Online {
   const Narrator& narrator() const { return narrator_; }
   std::size_t units_created() const { return units_.created(); }
   std::size_t units_ended_by_sharing() const { return ended_by_sharing_; }
+  std::size_t bytes() const { return units_.bytes() + blocks_.bytes(); }
 
   // ---- client of FlowMachine ----
   using Tag = UnitSet;
-  Tag join(ThreadId /*thread*/, Tag a, Tag b) { return units_.join(a, b); }
-  Tag load(const Event& event, EventOrdinal ordinal, Tag address, Tag control);
-  void store(const Event& event, EventOrdinal ordinal, Tag data, Tag address, Tag control);
-  Tag update(const Event& event, EventOrdinal ordinal, Tag data, Tag address, Tag control);
-  Tag branch(ThreadId thread, EventOrdinal ordinal, SegmentId segment, Tag condition, Tag control);
+  using Control = svd::Control;
+  using Tags = TagList<Tag>;
+  Tag join(ThreadId /*thread*/, Tag a, Tag b) {
+    return a == b || b == 0 ? a : a == 0 ? b : units_.join(a, b);
+  }
+  Tag load(const Event& event, EventOrdinal ordinal, Tags address, Control control);
+  void store(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
+  Tag update(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
+  Control branch(ThreadId /*thread*/, EventOrdinal /*ordinal*/, SegmentId segment, Tag condition,
+                 Control outer) {
+    return units_.control(segment, condition, outer);
+  }
+  Tag choose(ThreadId thread, Tag value, Control edge);
 
  private:
-  static constexpr std::uint32_t kPageBytes = 4096;
-  static constexpr std::uint32_t kNoEntry = 0;
-  static constexpr std::uint32_t kMaxBlocksPerAccess = 1u << 16;
+  struct Context {
+    SiteId site{};
+    StackId stack{};
+    LockSetId locks{};
+    EventKind kind{};
 
-  // One thread's view of one block.
-  struct Entry {
-    ThreadId thread{};
-    BlockState state{};
-    bool overwritten = false;  // noted in the reader's unit already
-    UnitId unit = 0;           // who the block belongs to
-    UnitId reader = 0;         // whose input it is
-    Moment access;             // the reader's first read, or without a reader the unit's last store
-    std::uint32_t next = kNoEntry;
+    bool operator==(const Context&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Context& c) {
+      return H::combine(std::move(h), c.site, c.stack, c.locks, c.kind);
+    }
   };
-  using Page = std::unique_ptr<std::uint32_t[]>;  // heads of the lists of the page's blocks
 
-  struct BlockRange {
-    BlockNumber first;
-    BlockNumber last;
-  };
-  BlockRange blocks_of(const Event& event) const;
-  std::uint32_t& head(BlockNumber block);
-  Entry& own_entry(BlockNumber block, ThreadId thread);
-  void tell_others(BlockNumber block, const Witness& access);
-  void remote_access(Entry& entry, const Witness& access);
-  void note_overwrite(UnitId unit, const Entry& entry, const Witness& access);
-  void check(UnitSet set, const Witness& store);
+  void bookkeeping(const Event& event);
+  bool alive(const View& view) {
+    return (view.thread >= gone_.size() || !gone_[view.thread]) && units_.live(view.unit) != 0;
+  }
+  View& own_view(View& cell, const Event& event, EventOrdinal ordinal);
+  void remote_access(View& view, const Event& event, EventOrdinal ordinal);
+  Witness remembered(const View& view, const Event& remote) const;
+  ContextId context_of(const Event& event);
+  void remember(View& view, const Event& event, EventOrdinal ordinal) {
+    view.context = context_of(event);
+    view.ordinal = ordinal & ((1ull << 41) - 1);
+    view.noted = 0;
+  }
+
+  UnitId load_blocks(const Event& event, EventOrdinal ordinal);
+  void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
+  void write(const Event& event, EventOrdinal ordinal, Tags data, UnitId read, Tags address,
+             Control control);
+  void check(UnitSet set, const Event& store, EventOrdinal ordinal);
+  void check_control(Control control, const Event& store, EventOrdinal ordinal);
+  void report(UnitId unit, const Event& store, EventOrdinal ordinal);
   void end_unit(UnitId unit);
-  void drop_idle(BlockNumber block);
-  void forget_range(Address address, std::uint64_t size);
-  void collect_when_due();
-
-  UnitId load_block(BlockNumber block, const Witness& access);
-  void store_block(BlockNumber block, const Witness& access, UnitId owner);
+  void collect();
 
   OnlineOptions options_;
-  unsigned block_shift_;
   Units units_;
+  Blocks blocks_;
   FlowMachine<Online> machine_;
   Narrator narrator_;
-  absl::flat_hash_map<std::uint64_t, Page> pages_;
-  std::uint64_t last_page_number_ = ~0ull;
-  std::uint32_t* last_page_ = nullptr;
-  std::vector<Entry> entries_;
-  std::vector<std::uint32_t> free_entries_;
   std::vector<bool> gone_;  // threads that ended
+  std::vector<Context> contexts_;
+  absl::flat_hash_map<Context, ContextId> context_ids_;
+  std::vector<ContextId> last_context_;  // by site: the one that came last
   std::vector<Violation> violations_;
   std::size_t ended_by_sharing_ = 0;
-  std::size_t collect_at_ = 1u << 20;
+  std::size_t collect_at_;
 };
 
 }  // namespace heddle::svd

@@ -1,5 +1,5 @@
-// Tiny random programs with registers, memory and branches, run interleaved: the judge of flow and
-// SVD.
+// Tiny random programs with registers, pointers, memory, branches, loops, calls and library calls,
+// run interleaved: the judge of flow and SVD.
 //
 // A program is compiled the way the plugin does it (segments, virtual registers, phis, control
 // parents) and, independently, interpreted: the interpreter carries, for every machine register,
@@ -12,7 +12,6 @@
 #include "trace/event.h"
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 namespace heddle::svd {
@@ -22,7 +21,8 @@ struct RandomProgramOptions {
   int registers = 3;
   int shared_variables = 2;
   int own_variables = 2;  // of each thread
-  int statements = 8;     // of each thread, bodies of ifs not counted
+  int statements = 8;     // of each thread, bodies not counted
+  bool plain = false;     // loads, stores, sums and ifs of single variables only
 };
 
 struct RandomRun {

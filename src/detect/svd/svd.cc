@@ -12,8 +12,10 @@ SvdDetector::SvdDetector(const Catalog& catalog, const OnlineOptions& options)
     : online_(catalog, options) {}
 
 void SvdDetector::on(std::span<const Event> batch, EventOrdinal first) {
-  for (const Event& event : batch) {
-    online_.on(event, first++);
+  while (!batch.empty()) {
+    const std::size_t count = online_.on(batch, first);
+    batch = batch.subspan(count);
+    first += count;
     for (const Violation& violation : online_.take_violations()) {
       const Key key{violation.inside.site, violation.remote.site, violation.store.site};
       const auto [at, is_new] = known_.try_emplace(key, findings_.size());

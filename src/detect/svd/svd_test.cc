@@ -1,13 +1,11 @@
-// Offline SVD against the definitions, written naively; online SVD against what its documentation
-// says of it.
-#include "detect/svd/offline.h"
-#include "detect/svd/online.h"
-#include "detect/svd/random_program.h"
+// SVD's detectors and the log on traces written by hand.
+#include "detect/svd/svd.h"
 
-#include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
+#include "detect/svd/examination_log.h"
+#include "detect/svd/offline_detector.h"
+#include "trace/text.h"
+
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,171 +13,284 @@
 namespace heddle::svd {
 namespace {
 
-constexpr std::uint64_t kPrograms = 50'000;
-
-RandomProgramOptions options_for(std::uint64_t seed) {
-  RandomProgramOptions options;
-  options.threads = 2 + static_cast<int>(seed % 2);
-  options.statements = 4 + static_cast<int>(seed % 7);
-  options.shared_variables = 1 + static_cast<int>(seed % 3);
-  return options;
+std::vector<Finding> svd(const std::string& text, const OnlineOptions& options = {}) {
+  const Trace trace = trace_from_text(text);
+  SvdDetector detector(trace.catalog, options);
+  detector.on(trace.events, 0);
+  return detector.finish();
 }
 
-// Definitions 1–3, on explicit sets of arcs.
-struct BruteForce {
-  explicit BruteForce(std::span<const FlowNode> all) : nodes(all) {
-    std::map<Address, std::set<ThreadId>> users;
-    for (const FlowNode& node : nodes) {
-      if (node.kind != EventKind::kBranch) users[node.address].insert(node.thread);
-    }
-    for (NodeId id = 0; id < nodes.size(); ++id) {
-      const FlowNode& node = nodes[id];
-      for (const NodeId to : node.data) plain.insert({id, to});
-      if (node.control != kNoNode) plain.insert({id, node.control});
-      for (const NodeId to : node.memory) {
-        (users[node.address].size() > 1 ? shared : plain).insert({id, to});
-      }
-    }
-    // Definition 2: the earliest shared arc first (arcs are ordered by their later end).
-    for (const auto& [b, a] : shared) {
-      std::set<std::pair<NodeId, NodeId>> crossing;
-      const std::set<NodeId> near = connected(a, b);
-      for (const auto& [y, x] : plain) {
-        if (y >= b && near.contains(x)) crossing.insert({y, x});
-      }
-      for (const auto& arc : crossing) plain.erase(arc);
-    }
-  }
-
-  // Everything weakly connected with `start` along plain arcs between statements before `before`.
-  std::set<NodeId> connected(NodeId start, NodeId before) const {
-    std::set<NodeId> reached{start};
-    for (bool grew = true; grew;) {
-      grew = false;
-      for (const auto& [later, earlier] : plain) {
-        if (later >= before || reached.contains(later) == reached.contains(earlier)) continue;
-        reached.insert(later);
-        reached.insert(earlier);
-        grew = true;
-      }
-    }
-    return reached;
-  }
-
-  std::set<NodeId> unit_of(NodeId node) const {
-    return connected(node, static_cast<NodeId>(nodes.size()));
-  }
-
-  std::vector<Conflict> conflicts() const {
-    std::vector<Conflict> out;
-    for (NodeId inside = 0; inside < nodes.size(); ++inside) {
-      const std::set<NodeId> unit = unit_of(inside);
-      for (NodeId remote = inside + 1; remote < *unit.rbegin(); ++remote) {
-        const FlowNode& a = nodes[inside];
-        const FlowNode& b = nodes[remote];
-        if (a.thread != b.thread && a.kind != EventKind::kBranch && b.kind != EventKind::kBranch &&
-            a.address == b.address &&
-            (a.kind == EventKind::kWrite || b.kind == EventKind::kWrite)) {
-          out.push_back({inside, remote});
-        }
-      }
-    }
-    return out;
-  }
-
-  std::span<const FlowNode> nodes;
-  std::set<std::pair<NodeId, NodeId>> plain;   // control and local true dependences
-  std::set<std::pair<NodeId, NodeId>> shared;  // true dependences through shared variables
-};
-
-TEST(Flow, TheMachineSeesTheDependencesThatTheInterpreterSaw) {
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const RandomRun run = run_random_program(seed, options_for(seed));
-    FlowGraph graph(run.catalog);
-    graph.on(run.events, 0);
-    ASSERT_EQ(graph.nodes().size(), run.truth.size()) << "seed " << seed;
-    for (NodeId id = 0; id < run.truth.size(); ++id) {
-      const FlowNode& seen = graph.nodes()[id];
-      const FlowNode& truth = run.truth[id];
-      ASSERT_EQ(seen.kind, truth.kind) << "seed " << seed << " node " << id;
-      ASSERT_EQ(seen.thread, truth.thread) << "seed " << seed << " node " << id;
-      ASSERT_EQ(seen.data, truth.data) << "seed " << seed << " node " << id;
-      ASSERT_EQ(seen.memory, truth.memory) << "seed " << seed << " node " << id;
-      ASSERT_EQ(seen.control, truth.control) << "seed " << seed << " node " << id;
-    }
-  }
+std::vector<Finding> svd_offline(const std::string& text) {
+  const Trace trace = trace_from_text(text);
+  OfflineDetector detector(trace.catalog);
+  detector.on(trace.events, 0);
+  return detector.finish();
 }
 
-TEST(Svd, OfflineEqualsTheDefinitions) {
-  std::size_t units = 0;
-  std::size_t conflicts = 0;
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const RandomRun run = run_random_program(seed, options_for(seed));
-    const OfflineResult result = offline(run.truth);
-    const BruteForce brute(run.truth);
-    for (const OfflineUnit& unit : result.units) {
-      const std::set<NodeId> expected = brute.unit_of(unit.members.front());
-      ASSERT_EQ(std::set<NodeId>(unit.members.begin(), unit.members.end()), expected)
-          << "seed " << seed;
+// "P line R line I line" of every finding.
+std::vector<std::string> lines(const std::vector<Finding>& findings) {
+  std::vector<std::string> out;
+  for (const Finding& finding : findings) {
+    std::string line;
+    for (const Step& step : finding.steps) {
+      line += (line.empty() ? "" : " ") + step.role + " " + step.place.file + ":" +
+              std::to_string(step.place.line);
     }
-    ASSERT_EQ(result.conflicts, brute.conflicts()) << "seed " << seed;
-    units += result.units.size();
-    conflicts += result.conflicts.size();
+    out.push_back(line);
   }
-  EXPECT_GT(units, kPrograms);
-  EXPECT_GT(conflicts, kPrograms / 10);
+  return out;
 }
 
-std::vector<Violation> online(const RandomRun& run, const OnlineOptions& options) {
-  Online detector(run.catalog, options);
-  EventOrdinal ordinal = 0;
-  for (const Event& event : run.events) detector.on(event, ordinal++);
-  return detector.take_violations();
+using Lines = std::vector<std::string>;
+
+// count = count + 1, read at a.c:1, written at a.c:2.
+const std::string kAdd =
+    "site 1 @a.c:1 kind=r\nsite 2 @a.c:2 kind=w\n"
+    "function 1 add registers=1\n"
+    "segment 1 in add block=0 index=0\n"
+    "  access @#1 %0\n"
+    "  access @#2 value=(%0)\n"
+    "  ends return\n";
+
+const std::string kLostUpdate = kAdd +
+                                "t1: segment 1\n"
+                                "t1: r count @#1\n"
+                                "t2: segment 1\n"
+                                "t2: r count @#1\n"
+                                "t2: w count @#2\n"
+                                "t1: w count @#2\n";
+
+TEST(Svd, AnInputOverwrittenBeforeTheStoreThatUsesItIsReported) {
+  const std::vector<Finding> findings = svd(kLostUpdate);
+  ASSERT_EQ(lines(findings), (Lines{"P a.c:1 R a.c:2 I a.c:2"}));
+  EXPECT_EQ(findings[0].kind, FindingKind::kAtomicityViolation);
+  EXPECT_EQ(findings[0].variables[0].name, "count");
+  EXPECT_EQ(findings[0].steps[0].thread, 1u);
+  EXPECT_EQ(findings[0].steps[1].thread, 2u);
+  EXPECT_EQ(findings[0].steps[2].thread, 1u);
+  EXPECT_EQ(findings[0].steps[0].ordinal, 1u);
+  EXPECT_EQ(findings[0].in_words,
+            "`count` was read, overwritten by another thread, then written from the old value");
+  EXPECT_EQ(findings[0].count, 1u);
 }
 
-NodeId node_at(const RandomRun& run, EventOrdinal ordinal) {
-  for (NodeId id = 0; id < run.truth.size(); ++id) {
-    if (run.truth[id].kind != EventKind::kBranch && run.truth[id].ordinal == ordinal) return id;
-  }
-  return kNoNode;
+TEST(Svd, InstancesOfTheSameStatementsAreOneFinding) {
+  std::string text = kLostUpdate;
+  text += kLostUpdate.substr(kAdd.size());
+  const std::vector<Finding> findings = svd(text);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].count, 2u);
 }
 
-// Whatever the heuristics, a report is never about unrelated accesses: the store is connected to
-// the input by dependences of its thread, and the input was overwritten in between.
-TEST(Svd, EveryOnlineViolationIsAnOverwrittenInputOfAConnectedStore) {
-  std::size_t violations = 0;
-  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
-    const RandomRun run = run_random_program(seed, options_for(seed));
-    BruteForce graph(run.truth);
-    graph.plain.clear();
-    std::map<std::pair<ThreadId, Address>, NodeId> last_of_block;
-    for (NodeId id = 0; id < run.truth.size(); ++id) {
-      const FlowNode& node = run.truth[id];
-      if (node.kind != EventKind::kBranch) {
-        const auto [last, first] = last_of_block.try_emplace({node.thread, node.address}, id);
-        if (!first) graph.plain.insert({id, std::exchange(last->second, id)});
-      }
-      for (const NodeId to : node.data) graph.plain.insert({id, to});
-      for (const NodeId to : node.memory) graph.plain.insert({id, to});
-      if (node.control != kNoNode) graph.plain.insert({id, node.control});
-    }
-    for (const Violation& violation : online(run, {})) {
-      ++violations;
-      ASSERT_EQ(violation.inside.thread, violation.store.thread) << "seed " << seed;
-      ASSERT_NE(violation.inside.thread, violation.remote.thread) << "seed " << seed;
-      ASSERT_LT(violation.inside.ordinal, violation.remote.ordinal) << "seed " << seed;
-      ASSERT_LT(violation.remote.ordinal, violation.store.ordinal) << "seed " << seed;
-      const NodeId inside = node_at(run, violation.inside.ordinal);
-      const NodeId remote = node_at(run, violation.remote.ordinal);
-      const NodeId store = node_at(run, violation.store.ordinal);
-      ASSERT_EQ(run.truth[inside].kind, EventKind::kRead) << "seed " << seed;
-      ASSERT_EQ(run.truth[remote].kind, EventKind::kWrite) << "seed " << seed;
-      ASSERT_EQ(run.truth[store].kind, EventKind::kWrite) << "seed " << seed;
-      ASSERT_EQ(run.truth[inside].address, run.truth[remote].address) << "seed " << seed;
-      ASSERT_TRUE(graph.unit_of(store).contains(inside)) << "seed " << seed;
-    }
+TEST(Svd, UpdatesOneAfterTheOtherAreSilent) {
+  EXPECT_EQ(lines(svd(kAdd + "t1: segment 1\nt1: r count @#1\nt1: w count @#2\n"
+                             "t2: segment 1\nt2: r count @#1\nt2: w count @#2\n"
+                             "t1: segment 1\nt1: r count @#1\nt1: w count @#2\n")),
+            Lines{});
+}
+
+TEST(Svd, NothingComesBetweenAReadModifyWriteAndItself) {
+  const std::string text =
+      "site 1 @a.c:1 kind=rmw\n"
+      "function 1 add registers=1\n"
+      "segment 1 in add block=0 index=0\n"
+      "  access @#1 %0\n"
+      "  ends return\n"
+      "t1: segment 1\nt1: rmw.seq_cst count @#1\n"
+      "t2: segment 1\nt2: rmw.seq_cst count @#1\n"
+      "t1: segment 1\nt1: rmw.seq_cst count @#1\n";
+  EXPECT_EQ(lines(svd(text)), Lines{});
+}
+
+// Sites 1–3 read at a.c:1–3, sites 4–6 write at a.c:4–6.
+const std::string kSites =
+    "site 1 @a.c:1 kind=r\nsite 2 @a.c:2 kind=r\nsite 3 @a.c:3 kind=r\n"
+    "site 4 @a.c:4 kind=w\nsite 5 @a.c:5 kind=w\nsite 6 @a.c:6 kind=w\n"
+    "site 7 @b.c:7 kind=w\nsite 8 @b.c:8 kind=r\n"
+    "function 1 f registers=3\n"
+    "function 2 g registers=1\n"
+    "segment 1 in g block=0 index=0\n  access @#7\n  ends return\n"
+    "segment 2 in g block=0 index=0\n  access @#8 %0\n  ends return\n";
+const std::string kRemoteWrite = "t2: segment 1\nt2: w x @#7\n";
+const std::string kRemoteRead = "t2: segment 2\nt2: r x @#8\n";
+
+// Figure 9: head->a = …; head->b = …: the data is unrelated, the address is not.
+TEST(Svd, AnOverwrittenAddressIsReported) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#4 address=(%0)\n"
+                           "  access @#5 address=(%0)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\nt1: w a @#4\n" +
+                           kRemoteWrite + "t1: w b @#5\n";
+  EXPECT_EQ(lines(svd(text)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+}
+
+TEST(Svd, AnOverwrittenConditionIsReportedAtTheStoreUnderIt) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  ends branch from=(%0)\n"
+                           "segment 4 in f block=1 index=0 parents=0\n"
+                           "  access @#4\n"
+                           "  ends fall\n"
+                           "segment 5 in f block=2 index=0\n"
+                           "  access @#5\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\n" +
+                           kRemoteWrite;
+  EXPECT_EQ(lines(svd(text + "t1: segment 4\nt1: w y @#4\n")), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
+  EXPECT_EQ(lines(svd(text + "t1: segment 5\nt1: w y @#5\n")), Lines{});  // not under it
+}
+
+// y = x; x is overwritten; z = y. The unit has read y back, but nobody else knows y: one unit.
+// With y shared, the unit of x ended where y was read back.
+TEST(Svd, ASharedVariableReadBackEndsTheUnit) {
+  const std::string program = kSites +
+                              "segment 3 in f block=0 index=0\n"
+                              "  access @#1 %0\n"
+                              "  access @#4 value=(%0)\n"
+                              "  ends fall\n"
+                              "segment 4 in f block=1 index=0\n"
+                              "  access @#2 %1\n"
+                              "  access @#5 value=(%1)\n"
+                              "  ends return\n"
+                              "t1: segment 3\nt1: r x @#1\nt1: w y @#4\n";
+  const std::string rest = kRemoteWrite + "t1: segment 4\nt1: r y @#2\nt1: w z @#5\n";
+  EXPECT_EQ(lines(svd(program + rest)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+  EXPECT_EQ(lines(svd(program + "t2: segment 2\nt2: r y @#8\n" + rest)), Lines{});
+}
+
+// The unit is not violated as long as only what it wrote is read: unless everything is checked.
+TEST(Svd, OutputsAreCheckedOnRequest) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#4 value=(%0)\n"
+                           "  access @#5 value=(%0)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r a @#1\nt1: w x @#4\n" +
+                           kRemoteRead + "t1: w z @#5\n";
+  EXPECT_EQ(lines(svd(text)), Lines{});
+  OnlineOptions options;
+  options.inputs_only = false;
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:4 R b.c:8 I a.c:5"}));
+}
+
+// if (x) a = 1; … b = a: the value of a does not come from x, the execution does.
+TEST(Svd, ControlConnectsUnitsOnRequest) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  ends branch from=(%0)\n"
+                           "segment 4 in f block=1 index=0 parents=0\n"
+                           "  access @#4\n"
+                           "  ends fall\n"
+                           "segment 5 in f block=2 index=0\n"
+                           "  access @#2 %1\n"
+                           "  access @#5 value=(%1)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\nt1: segment 4\nt1: w a @#4\n" +
+                           kRemoteWrite + "t1: segment 5\nt1: r a @#2\nt1: w b @#5\n";
+  EXPECT_EQ(lines(svd(text)), Lines{});
+  OnlineOptions options;
+  options.merge_control = true;
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+}
+
+// a = table[x]: the value does not come from x, the address does.
+TEST(Svd, AddressesConnectUnitsOnRequest) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#2 %1 address=(%0)\n"
+                           "  access @#4 value=(%1)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\nt1: r t @#2\n" +
+                           kRemoteWrite + "t1: w b @#4\n";
+  EXPECT_EQ(lines(svd(text)), Lines{});
+  OnlineOptions options;
+  options.propagate_address = true;
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
+}
+
+// Two halves of a word: with blocks of a word another thread's half is an input overwritten.
+TEST(Svd, TheBlockSizeDecidesWhatIsOneLocation) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#4 value=(%0)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x:2 @#1\n"
+                           "t2: segment 1\nt2: w x+2:2 @#7\n"
+                           "t1: w y @#4\n";
+  EXPECT_EQ(lines(svd(text)), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
+  OnlineOptions options;
+  options.block_size = 2;
+  EXPECT_EQ(lines(svd(text, options)), Lines{});
+}
+
+// Memory that was freed and handed out again has no history.
+TEST(Svd, FreedMemoryIsForgotten) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#4 value=(%0)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\n";
+  EXPECT_EQ(lines(svd(text + kRemoteWrite + "t1: w y @#4\n")), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
+  EXPECT_EQ(lines(svd(text + "t1: free x:8\nt2: alloc x:8\n" + kRemoteWrite + "t1: w y @#4\n")),
+            Lines{});
+}
+
+TEST(SvdOffline, ReportsConflictsBeforeTheUnitEnded) {
+  const std::vector<Finding> findings = svd_offline(kLostUpdate);
+  EXPECT_EQ(lines(findings), (Lines{"P a.c:1 R a.c:2 I a.c:2"}));
+  EXPECT_EQ(findings[0].detectors, std::vector<std::string>{"svd-offline"});
+}
+
+std::vector<LogStatement> log_of(const std::string& text) {
+  const Trace trace = trace_from_text(text);
+  ExaminationLog log(trace.catalog);
+  log.on(trace.events, 0);
+  return log.statements();
+}
+
+// Figure 3: what was meant to be private comes before honest communication.
+TEST(ExaminationLog, ReadsThatUsuallySeeTheirOwnThreadsValueComeFirst) {
+  std::string text;
+  for (int i = 0; i < 5; ++i) {
+    text += "t1: w used @q.c:8\nt1: r used @q.c:12\n";
+    text += "t1: w mail @q.c:20\nt2: r mail @q.c:30\n";
+    text += "t2: w mail @q.c:31\nt1: r mail @q.c:21\n";
   }
-  EXPECT_GT(violations, kPrograms / 20);
+  text += "t1: w used @q.c:8\nt2: w used @q.c:8\nt1: r used @q.c:12\n";
+  const std::vector<LogStatement> statements = log_of(text);
+  ASSERT_EQ(statements.size(), 3u);
+  const LogStatement& first = statements[0];
+  EXPECT_EQ(first.groups[0].read.place.line, 12u);
+  EXPECT_EQ(first.groups[0].remote.place.line, 8u);
+  EXPECT_EQ(first.groups[0].remote.thread, 2u);
+  EXPECT_EQ(first.groups[0].local.place.line, 8u);
+  EXPECT_EQ(first.groups[0].local.thread, 1u);
+  EXPECT_EQ(first.own_reads, 5u);
+  EXPECT_EQ(first.foreign_reads, 1u);
+  EXPECT_EQ(first.all_reads, 6u);
+}
+
+TEST(ExaminationLog, AReadWithoutAnEarlierLocalWriteComesLast) {
+  const std::vector<LogStatement> statements =
+      log_of("t1: w a @q.c:1\nt2: r a @q.c:2\nt2: w b @q.c:3\nt1: w b @q.c:4\nt2: r b @q.c:5\n");
+  ASSERT_EQ(statements.size(), 2u);
+  EXPECT_EQ(statements[0].groups[0].read.place.line, 5u);
+  EXPECT_EQ(statements[1].groups[0].read.place.line, 2u);
+  EXPECT_TRUE(statements[1].groups[0].local.role.empty());
+  EXPECT_EQ(statements[1].suspicion, 0);
+}
+
+TEST(ExaminationLog, FreedMemoryIsForgotten) {
+  EXPECT_TRUE(log_of("t1: w a @q.c:1\nt1: free a:8\nt2: alloc a:8\nt2: r a @q.c:2\n").empty());
 }
 
 }  // namespace

@@ -1,92 +1,167 @@
 #include "detect/svd/units.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace heddle::svd {
-namespace {
 
-std::uint64_t hash_ids(const std::vector<UnitId>& ids) {
-  std::uint64_t h = ids.size();
-  for (const UnitId id : ids) h = (h ^ id) * 0x9e3779b97f4a7c15ull;
-  return h;
+// Number 0 of everything means "none".
+Units::Units(std::uint32_t set_limit) : set_limit_(set_limit), notes_(1) {
+  units_.push_back({});
+  pairs_.push_back({});
+  controls_.push_back({});
 }
 
-}  // namespace
-
-UnitId Units::create(ThreadId thread) {
+UnitId Units::create() {
   ++created_;
-  units_.push_back({0, thread, false, {}, {}});
-  return static_cast<UnitId>(units_.size() - 1);
+  return static_cast<UnitId>(units_.push_back({}));
 }
 
 UnitId Units::root(UnitId id) {
-  while (units_[id].merged_into != 0) {
-    const UnitId next = units_[id].merged_into;
-    if (units_[next].merged_into != 0) units_[id].merged_into = units_[next].merged_into;
-    id = next;
+  while (true) {
+    Unit& unit = units_[id];
+    if (unit.parent == 0 || unit.parent == kEnded) return id;
+    const UnitId above = units_[unit.parent].parent;
+    if (above != 0 && above != kEnded) unit.parent = above;
+    id = unit.parent;
   }
-  return id;
 }
 
-UnitSet Units::intern(std::vector<UnitId> ids) {
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  if (!ids.empty() && ids.front() == 0) ids.erase(ids.begin());
-  if (ids.empty()) return 0;
-  if (ids.size() == 1) return ids[0];
-  std::vector<UnitSet>& bucket = by_hash_[hash_ids(ids)];
-  for (const UnitSet set : bucket) {
-    if (sets_[set & ~kSetBit] == ids) return set;
-  }
-  sets_.push_back(std::move(ids));
-  bucket.push_back(static_cast<UnitSet>(sets_.size() - 1) | kSetBit);
-  return bucket.back();
+void Units::end(UnitId id) {
+  Unit& unit = units_[root(id)];
+  unit.parent = kEnded;
+  if (unit.pending == 0) return;
+  notes_[unit.pending].clear();
+  free_notes_.push_back(std::exchange(unit.pending, 0));
+}
+
+// ---- sets
+// ----------------------------------------------------------------------------------------
+
+UnitSet Units::pair(UnitSet a, UnitSet b, std::uint32_t size) {
+  return static_cast<UnitSet>(pairs_.push_back({a, b, size})) | kSetBit;
 }
 
 UnitSet Units::join(UnitSet a, UnitSet b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
-  if (a > b) std::swap(a, b);
-  const std::uint64_t key = (static_cast<std::uint64_t>(a) << 32) | b;
-  if (const auto known = joined_.find(key); known != joined_.end()) return known->second;
-  std::vector<UnitId> ids;
-  for (const UnitSet set : {a, b}) {
-    for_each_live(set, [&](UnitId id) { ids.push_back(id); });
+  if (a < kSetBit && (a = live(a)) == 0) return b;
+  if (b < kSetBit && (b = live(b)) == 0) return a;
+  if (a == b) return a;
+  // The usual set is a running sum, and what is added is often what was added before.
+  if (a >= kSetBit && b < kSetBit) {
+    const Pair& both = pairs_[a & ~kSetBit];
+    if ((both.left < kSetBit && live(both.left) == b) ||
+        (both.right < kSetBit && live(both.right) == b)) {
+      return a;
+    }
   }
-  UnitSet result = intern(std::move(ids));
-  if ((result & kSetBit) != 0 && sets_[result & ~kSetBit].size() > kMergeAbove)
-    result = merge(result);
-  joined_.emplace(key, result);
-  return result;
+  const std::uint32_t size = size_of(a) + size_of(b);
+  const UnitSet both = pair(a, b, size);
+  return size <= set_limit_ ? both : shrink(both);
+}
+
+// Counts exactly; merges what is too many.
+UnitSet Units::shrink(UnitSet set) {
+  std::vector<UnitId> all;
+  for_each_live(set, [&](UnitId unit) { all.push_back(unit); });
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  UnitSet out = 0;
+  if (all.size() > set_limit_) {
+    for (const UnitId unit : all) out = merge(out, unit);
+  } else {
+    for (std::uint32_t i = 0; i < all.size(); ++i) out = i == 0 ? all[i] : pair(out, all[i], i + 1);
+  }
+  return out;
 }
 
 UnitId Units::merge(UnitId a, UnitId b) {
-  a = root(a);
-  b = root(b);
-  if (a == b) return a;
-  if (units_[a].blocks.size() < units_[b].blocks.size()) std::swap(a, b);
+  if (a == b || b == 0) return a;
+  if (a == 0) return b;
+  if (a > b) std::swap(a, b);  // the older one stays: chains of merges stay short
   Unit& into = units_[a];
   Unit& from = units_[b];
-  into.blocks.insert(into.blocks.end(), from.blocks.begin(), from.blocks.end());
-  into.overwrites.insert(into.overwrites.end(), from.overwrites.begin(), from.overwrites.end());
-  from.blocks = {};
-  from.overwrites = {};
-  from.merged_into = a;
+  from.parent = a;
+  if (const std::uint32_t pending = std::exchange(from.pending, 0); pending != 0) {
+    ++alarms_;
+    if (into.pending == 0) {
+      into.pending = pending;
+    } else {
+      std::vector<Overwrite>& notes = notes_[into.pending];
+      notes.insert(notes.end(), notes_[pending].begin(), notes_[pending].end());
+      notes_[pending].clear();
+      free_notes_.push_back(pending);
+    }
+  } else if (into.pending != 0) {
+    ++alarms_;
+  }
   return a;
 }
 
-UnitId Units::merge(UnitSet set) {
-  UnitId all = 0;
-  for_each_live(set, [&](UnitId id) { all = all == 0 ? id : merge(all, id); });
-  return all;
+UnitId Units::merge_all(UnitId into, UnitSet set) {
+  for_each_live(set, [&](UnitId unit) { into = merge(into == 0 ? 0 : live(into), unit); });
+  return into;
 }
 
-std::vector<BlockNumber> Units::end(UnitId id) {
-  Unit& unit = units_[root(id)];
-  unit.ended = true;
-  unit.overwrites = {};
-  return std::exchange(unit.blocks, {});
+// ---- notes
+// ---------------------------------------------------------------------------------------
+
+void Units::note(UnitId id, Overwrite overwrite) {
+  ++alarms_;
+  Unit& unit = units_[id];
+  if (unit.pending == 0) {
+    if (free_notes_.empty()) {
+      unit.pending = static_cast<std::uint32_t>(notes_.size());
+      notes_.emplace_back();
+    } else {
+      unit.pending = free_notes_.back();
+      free_notes_.pop_back();
+    }
+  }
+  // Accesses that have several blocks in common are one note.
+  std::vector<Overwrite>& notes = notes_[unit.pending];
+  for (auto known = notes.rbegin();
+       known != notes.rend() && known->remote.ordinal == overwrite.remote.ordinal; ++known) {
+    if (known->inside.ordinal == overwrite.inside.ordinal) return;
+  }
+  notes.push_back(std::move(overwrite));
+}
+
+std::vector<Overwrite> Units::take_notes(UnitId id) {
+  const std::uint32_t pending = std::exchange(units_[id].pending, 0);
+  if (pending == 0) return {};
+  free_notes_.push_back(pending);
+  return std::exchange(notes_[pending], {});
+}
+
+// ---- control
+// -------------------------------------------------------------------------------------
+
+Control Units::control(SegmentId branch, UnitSet condition, Control outer) {
+  // A loop's branch is usually controlled by its own last execution.
+  if (outer != 0 && controls_[outer].branch == branch) {
+    if (controls_[outer].condition == condition) return outer;
+    outer = controls_[outer].outer;
+  } else {
+    kept_.clear();
+    Control at = outer;
+    for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer)
+      kept_.emplace_back(controls_[at].branch, controls_[at].condition);
+    if (at != 0) {
+      outer = controls_[at].outer;
+      for (; !kept_.empty(); kept_.pop_back()) {
+        const auto [kept, its_condition] = kept_.back();
+        outer = static_cast<Control>(controls_.push_back({kept, its_condition, outer}));
+      }
+    }
+  }
+  if (condition == 0) return outer;
+  return static_cast<Control>(controls_.push_back({branch, condition, outer}));
+}
+
+std::size_t Units::bytes() const {
+  return units_.size() * sizeof(Unit) + pairs_.size() * sizeof(Pair) +
+         controls_.size() * sizeof(ControlNode);
 }
 
 }  // namespace heddle::svd

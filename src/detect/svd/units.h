@@ -1,138 +1,212 @@
 // Computational units as the online algorithm keeps them: references that are propagated, merged
 // and ended (svd-2005, section 4.2).
 //
-// A reference is a small number. A register holds a *set* of references (UnitSet): empty, one unit,
-// or an interned set. Sets are merged into one unit only at a store (figure 7, line 20); up to then
-// a sum of two loads refers to both of their units. A set that outgrows kMergeAbove is merged at
-// once: its units are connected through one value, so the definition puts them together anyway, and
-// a reduction over an array would otherwise carry a set as long as the array.
+// A unit is a number; a forest of merged units and one bit "ended" are all there is to it. Which
+// blocks belong to a unit is known by the blocks: a block whose unit has ended is Idle, so ending a
+// unit touches nothing but the unit.
 //
-// An ended unit is remembered as "ended" while something may still refer to it; renumber() forgets
-// those that nothing refers to, so that memory follows what is live.
+// A register holds a *set* of units (UnitSet): none, one, or a tree of pairs. Sets are merged into
+// one unit only at a store (figure 7, line 20); up to then a sum of two loads refers to both of
+// their units. A set that outgrows its limit is merged at once: its units are connected through
+// one value, so the definition puts them together anyway, and a sum over an array would otherwise
+// carry a set as long as the array.
+//
+// A controlling branch is a Control: a list of branches, innermost first, each with the units that
+// its condition came from. Every static branch is in a list at most once, with its latest
+// execution, so that a loop does not lengthen it.
+//
+// Numbers are never re-used; renumber() forgets those that nothing refers to, so that memory
+// follows what is live.
 #pragma once
 
+#include "detect/svd/pool.h"
 #include "detect/witness.h"
 #include "trace/event.h"
 
 #include <cstdint>
-#include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace heddle::svd {
 
 using UnitId = std::uint32_t;   // 0 = none
-using UnitSet = std::uint32_t;  // 0 = empty; below kSetBit: that one unit; else an interned set
-using BlockNumber = std::uint64_t;
+using UnitSet = std::uint32_t;  // 0 = empty; below kSetBit: that one unit; else a pair
+using Control = std::uint32_t;  // 0 = nothing
 
 inline constexpr std::uint32_t kSetBit = 0x80000000u;
 
-// One access as it is kept for every block: 24 bytes, because there are as many as blocks in use.
-struct Moment {
-  EventOrdinal ordinal{};
-  SiteId site{};
-  StackId stack{};
-  LockSetId locks{};
-  EventKind kind{};
-};
-
 // Between a unit's access of a block (`inside`) and now, another thread has accessed it.
 struct Overwrite {
-  Moment inside;
+  Witness inside;
   Witness remote;
-};
-
-struct Unit {
-  UnitId merged_into = 0;
-  ThreadId thread{};
-  bool ended = false;
-  std::vector<BlockNumber> blocks;    // read or written; may repeat
-  std::vector<Overwrite> overwrites;  // of its inputs
 };
 
 class Units {
  public:
-  static constexpr std::size_t kMergeAbove = 32;
+  explicit Units(std::uint32_t set_limit = 32);
 
-  Units() : units_(1), sets_(1) {}
-
-  UnitId create(ThreadId thread);
-  UnitId root(UnitId id);
-  Unit& at(UnitId root) { return units_[root]; }
-  bool live(UnitId id) { return id != 0 && !units_[root(id)].ended; }
+  UnitId create();
+  // What the unit has been merged into; 0 when that has ended, or for 0.
+  UnitId live(UnitId id);
+  void end(UnitId id);
 
   UnitSet join(UnitSet a, UnitSet b);
-
-  // Makes one unit of all live ones of the set; 0 when there is none.
-  UnitId merge(UnitSet set);
-  UnitId merge(UnitId a, UnitId b);
-
-  // The unit grows no further. Its blocks are handed back so that their state can be reset.
-  std::vector<BlockNumber> end(UnitId id);
+  UnitId merge(UnitId a, UnitId b);  // of live roots, or 0 for none
+  UnitId merge_all(UnitId into, UnitSet set);
 
   template <typename Visit>
-  void for_each_live(UnitSet set, Visit visit) {
-    if ((set & kSetBit) == 0) {
-      if (live(set)) visit(root(set));
-      return;
-    }
-    for (const UnitId id : sets_[set & ~kSetBit]) {
-      if (live(id)) visit(root(id));
-    }
+  void for_each_live(UnitSet set, Visit visit);
+
+  // ---- overwritten inputs that no store has used yet ----
+  void note(UnitId unit, Overwrite overwrite);
+  bool noted(UnitId live_unit) const { return units_[live_unit].pending != 0; }
+  std::vector<Overwrite> take_notes(UnitId live_unit);
+  // Moves whenever a unit may have got its first note.
+  std::uint64_t alarms() const { return alarms_; }
+
+  // ---- control ----
+  Control control(SegmentId branch, UnitSet condition, Control outer);
+  template <typename Visit>  // visit(condition)
+  void for_each_condition(Control control, Visit visit) const {
+    for (; control != 0; control = controls_[control].outer) visit(controls_[control].condition);
+  }
+  // Whether nothing can be noted in the conditions' units that was not when this was last asked.
+  bool quiet_since_last_time(Control control) {
+    return control == 0 || std::exchange(controls_[control].asked, alarms_) == alarms_;
   }
 
   std::size_t created() const { return created_; }
-  std::size_t records() const { return units_.size() + sets_.size() + joined_.size(); }
+  std::size_t bytes() const;
 
-  // Renumbers: `visit_all(f)` must call f on every UnitId and UnitSet that is kept anywhere
-  // (f.unit(UnitId&), f.set(UnitSet&)); units that were not visited are forgotten.
+  // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
+  // f.set(UnitSet&), f.control(Control&)); the rest is forgotten.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
  private:
-  UnitSet intern(std::vector<UnitId> ids);
+  static constexpr std::uint32_t kEnded = 0xffffffffu;
 
-  std::vector<Unit> units_;
-  std::vector<std::vector<UnitId>> sets_;              // sorted roots at the time of interning
-  std::unordered_map<std::uint64_t, UnitSet> joined_;  // memo of join
-  std::unordered_map<std::uint64_t, std::vector<UnitSet>> by_hash_;
+  struct Unit {
+    UnitId parent = 0;          // 0: a live root; kEnded: an ended one
+    std::uint32_t pending = 0;  // number of its list of notes, 0 = none
+  };
+  struct Pair {
+    UnitSet left{};
+    UnitSet right{};
+    std::uint32_t size{};  // an upper bound on the number of units
+  };
+  struct ControlNode {
+    SegmentId branch{};
+    UnitSet condition{};
+    Control outer{};
+    std::uint64_t asked = ~0ull;
+  };
+
+  std::uint32_t size_of(UnitSet set) const {
+    return set < kSetBit ? 1 : pairs_[set & ~kSetBit].size;
+  }
+  UnitSet pair(UnitSet a, UnitSet b, std::uint32_t size);
+  UnitSet shrink(UnitSet set);
+  UnitId root(UnitId id);
+
+  std::uint32_t set_limit_;
+  Pool<Unit> units_;
+  Pool<Pair> pairs_;
+  Pool<ControlNode> controls_;
+  std::vector<std::vector<Overwrite>> notes_;
+  std::vector<std::uint32_t> free_notes_;
+  std::vector<UnitSet> walk_;                        // scratch of for_each_live
+  std::vector<std::pair<SegmentId, UnitSet>> kept_;  // scratch of control
   std::size_t created_ = 0;
+  std::uint64_t alarms_ = 0;
 };
+
+inline UnitId Units::live(UnitId id) {
+  if (id == 0) return 0;
+  std::uint32_t parent = units_[id].parent;
+  if (parent == 0) return id;
+  if (parent == kEnded) return 0;
+  const UnitId found = root(id);
+  return units_[found].parent == kEnded ? 0 : found;
+}
+
+template <typename Visit>
+void Units::for_each_live(UnitSet set, Visit visit) {
+  if (set < kSetBit) {
+    if (const UnitId unit = live(set); unit != 0) visit(unit);
+    return;
+  }
+  // `visit` may come back here through join or merge: the walk is kept above what is there.
+  const std::size_t base = walk_.size();
+  walk_.push_back(set);
+  while (walk_.size() > base) {
+    const UnitSet next = walk_.back();
+    walk_.pop_back();
+    if (next >= kSetBit) {
+      const Pair& both = pairs_[next & ~kSetBit];
+      walk_.push_back(both.left);
+      walk_.push_back(both.right);
+    } else if (const UnitId unit = live(next); unit != 0) {
+      visit(unit);
+    }
+  }
+}
 
 template <typename VisitAll>
 void Units::renumber(VisitAll visit_all) {
   struct Renumbering {
     Units& old;
     Units fresh;
-    std::vector<UnitId> moved;
+    std::vector<UnitId> units;
+    std::vector<UnitSet> pairs;
+    std::vector<Control> controls;
 
     void unit(UnitId& id) {
+      id = old.live(id);
       if (id == 0) return;
-      const UnitId root = old.root(id);
-      if (old.units_[root].ended) {
-        id = 0;
-        return;
+      UnitId& moved = units[id];
+      if (moved == 0) {
+        moved = static_cast<UnitId>(fresh.units_.push_back(old.units_[id]));
+        if (const std::uint32_t notes = fresh.units_[moved].pending; notes != 0) {
+          fresh.units_[moved].pending = static_cast<std::uint32_t>(fresh.notes_.size());
+          fresh.notes_.push_back(std::move(old.notes_[notes]));
+        }
       }
-      if (moved[root] == 0) {
-        fresh.units_.push_back(std::move(old.units_[root]));
-        moved[root] = static_cast<UnitId>(fresh.units_.size() - 1);
-      }
-      id = moved[root];
+      id = moved;
     }
     void set(UnitSet& set) {
-      if ((set & kSetBit) == 0) {
+      if (set < kSetBit) {
         unit(set);
         return;
       }
-      std::vector<UnitId> ids = old.sets_[set & ~kSetBit];
-      for (UnitId& id : ids) unit(id);
-      set = fresh.intern(std::move(ids));
+      UnitSet& moved = pairs[set & ~kSetBit];
+      if (moved == kSetBit) {
+        Pair both = old.pairs_[set & ~kSetBit];
+        this->set(both.left);
+        this->set(both.right);
+        moved = fresh.join(both.left, both.right);
+      }
+      set = moved;
+    }
+    void control(Control& control) {
+      std::vector<Control> chain;
+      for (Control at = control; at != 0 && controls[at] == 0; at = old.controls_[at].outer)
+        chain.push_back(at);
+      for (; !chain.empty(); chain.pop_back()) {
+        ControlNode node = old.controls_[chain.back()];
+        set(node.condition);
+        node.outer = controls[node.outer];
+        controls[chain.back()] = static_cast<Control>(fresh.controls_.push_back(node));
+      }
+      control = controls[control];
     }
   };
-  Renumbering renumbering{*this, Units(), std::vector<UnitId>(units_.size(), 0)};
+  Renumbering renumbering{*this, Units(set_limit_), std::vector<UnitId>(units_.size(), 0),
+                          std::vector<UnitSet>(pairs_.size(), kSetBit),
+                          std::vector<Control>(controls_.size(), 0)};
   visit_all(renumbering);
   renumbering.fresh.created_ = created_;
+  renumbering.fresh.alarms_ = alarms_;
   *this = std::move(renumbering.fresh);
 }
 

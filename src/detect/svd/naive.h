@@ -1,0 +1,256 @@
+// The online algorithm as the head of online.h says it, and nothing else: views in a map, units as
+// labels that are rewritten everywhere when two merge, no forest, no pairs, no renumbering, and the
+// dependences taken from the graph that the interpreter saw instead of from FlowMachine. The twin
+// of Online. For tests.
+//
+// Two switches take it step by step from the online algorithm towards the definition, so that a
+// test can say which heuristic is behind a difference between the two: without the check of
+// addresses, and with sharing known beforehand instead of inferred by the block states.
+#pragma once
+
+#include "detect/svd/definitions.h"
+#include "detect/svd/online.h"
+#include "flow/graph.h"
+
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace heddle::svd {
+
+struct NaiveOptions {
+  OnlineOptions online;
+  bool check_address = true;
+  bool sharing_known = false;
+};
+
+class Naive {
+ public:
+  struct Report {
+    NodeId inside{};
+    NodeId remote{};
+    NodeId store{};
+    auto operator<=>(const Report&) const = default;
+  };
+
+  Naive(std::span<const FlowNode> nodes, const NaiveOptions& options)
+      : nodes_(nodes),
+        options_(options),
+        tags_(nodes.size()),
+        chains_(nodes.size()),
+        member_(nodes.size(), 0) {
+    for (const FlowNode& node : nodes_) {
+      if (node.kind == EventKind::kBranch) continue;
+      for (const Block block : blocks_of(node)) users_[block].insert(node.thread);
+    }
+    for (NodeId id = 0; id < nodes_.size(); ++id) one(id);
+  }
+
+  const std::set<Report>& reports() const { return reports_; }
+
+  // Strict 2PL as defined, on the units that were inferred.
+  std::set<std::pair<NodeId, NodeId>> conflicts() const {
+    std::map<Label, NodeId> last;
+    for (NodeId id = 0; id < nodes_.size(); ++id) last[member_[id]] = id;
+    std::set<std::pair<NodeId, NodeId>> out;
+    for (NodeId inside = 0; inside < nodes_.size(); ++inside) {
+      if (nodes_[inside].kind == EventKind::kBranch) continue;
+      for (NodeId remote = inside + 1; remote < last[member_[inside]]; ++remote) {
+        if (in_conflict(nodes_[inside], nodes_[remote])) out.insert({inside, remote});
+      }
+    }
+    return out;
+  }
+
+ private:
+  using Label = int;
+  using Labels = std::set<Label>;
+  using Block = Address;
+  using Chain = std::vector<std::pair<SegmentId, Labels>>;  // innermost first
+
+  struct View {
+    BlockState state{};
+    Label unit{};
+    bool input = false;
+    bool noted = false;
+    NodeId access{};
+  };
+
+  std::vector<Block> blocks_of(const FlowNode& node) const {
+    std::set<Block> out;
+    for (Address byte = node.address; byte < node.address + node.size; ++byte)
+      out.insert(byte / options_.online.block_size);
+    return {out.begin(), out.end()};
+  }
+
+  // What the values of these statements came from.
+  Labels came_from(const std::vector<NodeId>& sources) const {
+    Labels out;
+    for (const NodeId source : sources) {
+      if (nodes_[source].kind != EventKind::kBranch) {
+        out.insert(tags_[source].begin(), tags_[source].end());
+      } else if (options_.online.merge_control) {
+        const Labels all = conditions(chains_[source]);
+        out.insert(all.begin(), all.end());
+      }
+    }
+    return out;
+  }
+  static Labels conditions(const Chain& chain) {
+    Labels out;
+    for (const auto& [branch, labels] : chain) out.insert(labels.begin(), labels.end());
+    return out;
+  }
+  Chain chain_of(NodeId branch) const { return branch == kNoNode ? Chain() : chains_[branch]; }
+
+  void one(NodeId id) {
+    const FlowNode& node = nodes_[id];
+    if (node.kind == EventKind::kBranch) {
+      Chain chain = chain_of(node.control);
+      std::erase_if(chain, [&](const auto& link) { return link.first == node.segment; });
+      chain.insert(chain.begin(), {node.segment, came_from(node.data)});
+      chains_[id] = std::move(chain);
+      return;
+    }
+    for (const Block block : blocks_of(node)) {
+      for (ThreadId thread = 0; thread < 8; ++thread) {
+        if (thread != node.thread && views_.contains({thread, block}))
+          remote_access({thread, block}, id);
+      }
+    }
+    const Labels address = came_from(node.address_of);
+    Labels data = came_from(node.data);
+    if (is_read(node.kind)) {
+      tags_[id] = {load(id)};
+      if (options_.online.propagate_address) tags_[id].insert(address.begin(), address.end());
+      data.insert(tags_[id].begin(), tags_[id].end());
+    }
+    if (is_write(node.kind)) store(id, data, address, conditions(chain_of(node.control)));
+  }
+
+  void remote_access(std::pair<ThreadId, Block> key, NodeId remote) {
+    View& view = views_[key];
+    const bool stored = view.state == BlockState::kStored ||
+                        view.state == BlockState::kStoredShared ||
+                        view.state == BlockState::kTrueDep;
+    if (!view.noted && ((view.input && is_write(nodes_[remote].kind)) ||
+                        (!options_.online.inputs_only && stored))) {
+      notes_[view.unit].push_back({view.access, remote, 0});
+      view.noted = true;
+    }
+    if (options_.sharing_known) return;
+    if (view.state == BlockState::kLoaded) {
+      view.state = BlockState::kLoadedShared;
+    } else if (view.state == BlockState::kStored) {
+      view.state = BlockState::kStoredShared;
+    } else if (view.state == BlockState::kTrueDep) {
+      end(Label(view.unit));
+    }
+  }
+
+  bool read_back_shared(const View& view, Block block) const {
+    if (!options_.sharing_known) return view.state == BlockState::kStoredShared;
+    const bool stored = view.state == BlockState::kStored || view.state == BlockState::kTrueDep;
+    return stored && users_.at(block).size() > 1;
+  }
+
+  Label load(NodeId id) {
+    const ThreadId thread = nodes_[id].thread;
+    const std::vector<Block> blocks = blocks_of(nodes_[id]);
+    for (const Block block : blocks) {
+      const auto view = views_.find({thread, block});
+      if (view != views_.end() && read_back_shared(view->second, block))
+        end(Label(view->second.unit));
+    }
+    Labels units;
+    for (const Block block : blocks) {
+      if (views_.contains({thread, block})) units.insert(views_[{thread, block}].unit);
+    }
+    const Label unit = merge(units);
+    for (const Block block : blocks) {
+      const auto [view, fresh] =
+          views_.try_emplace({thread, block}, View{BlockState::kLoaded, unit, true, false, id});
+      if (!fresh && view->second.state == BlockState::kStored)
+        view->second.state = BlockState::kTrueDep;
+    }
+    return member_[id] = unit;
+  }
+
+  void store(NodeId id, const Labels& data, const Labels& address, const Labels& control) {
+    Labels used = data;
+    used.insert(control.begin(), control.end());
+    if (options_.check_address) used.insert(address.begin(), address.end());
+    for (const Label unit : used) {
+      for (Report note : notes_[unit]) reports_.insert({note.inside, note.remote, id});
+      notes_.erase(unit);
+    }
+    Labels units = data;
+    if (options_.online.propagate_address) units.insert(address.begin(), address.end());
+    if (options_.online.merge_control) units.insert(control.begin(), control.end());
+    const Label owner = merge(units);
+    for (const Block block : blocks_of(nodes_[id])) {
+      View& view = views_[{nodes_[id].thread, block}];
+      if (view.unit != owner) view.input = false;
+      view.unit = owner;
+      if (!view.input || !options_.online.inputs_only) {
+        view.access = id;
+        view.noted = false;
+      }
+      if (view.state == BlockState::kIdle || view.state == BlockState::kLoaded)
+        view.state = BlockState::kStored;
+      if (view.state == BlockState::kLoadedShared) view.state = BlockState::kStoredShared;
+    }
+    member_[id] = owner;
+  }
+
+  // One unit of all; a new one when there is none.
+  Label merge(const Labels& units) {
+    if (units.empty()) return next_++;
+    const Label into = *units.begin();
+    for (const Label from : units) {
+      if (from == into) continue;
+      const auto rename = [&](Labels& labels) {
+        if (labels.erase(from) != 0) labels.insert(into);
+      };
+      for (Labels& tag : tags_) rename(tag);
+      for (Chain& chain : chains_) {
+        for (auto& [branch, labels] : chain) rename(labels);
+      }
+      for (auto& [key, view] : views_) {
+        if (view.unit == from) view.unit = into;
+      }
+      for (Label& label : member_) {
+        if (label == from) label = into;
+      }
+      auto& notes = notes_[into];
+      notes.insert(notes.end(), notes_[from].begin(), notes_[from].end());
+      notes_.erase(from);
+    }
+    return into;
+  }
+
+  // All references go; its blocks are Idle again.
+  void end(Label unit) {
+    for (Labels& tag : tags_) tag.erase(unit);
+    for (Chain& chain : chains_) {
+      for (auto& [branch, labels] : chain) labels.erase(unit);
+    }
+    std::erase_if(views_, [&](const auto& at) { return at.second.unit == unit; });
+    notes_.erase(unit);
+  }
+
+  std::span<const FlowNode> nodes_;
+  NaiveOptions options_;
+  std::map<Block, std::set<ThreadId>> users_;
+  std::map<std::pair<ThreadId, Block>, View> views_;  // no view: Idle
+  std::vector<Labels> tags_;                          // by statement: loads
+  std::vector<Chain> chains_;                         // by statement: branches
+  std::vector<Label> member_;                         // by statement: the unit it belongs to
+  std::map<Label, std::vector<Report>> notes_;
+  std::set<Report> reports_;
+  Label next_ = 1;
+};
+
+}  // namespace heddle::svd

@@ -1,0 +1,158 @@
+// Online SVD against its naive twin, and against the definition, heuristic by heuristic.
+#include "detect/svd/online.h"
+
+#include "detect/svd/definitions.h"
+#include "detect/svd/naive.h"
+#include "detect/svd/offline.h"
+#include "detect/svd/random_program.h"
+
+#include <array>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace heddle::svd {
+namespace {
+
+constexpr std::uint64_t kPrograms = 50'000;
+
+RandomRun program(std::uint64_t seed) {
+  RandomProgramOptions options;
+  options.threads = 2 + static_cast<int>(seed % 2);
+  options.statements = 4 + static_cast<int>(seed % 7);
+  options.shared_variables = 1 + static_cast<int>(seed % 3);
+  options.plain = seed % 4 == 0;
+  return run_random_program(seed, options);
+}
+
+OnlineOptions combination(std::uint64_t number) {
+  constexpr std::uint32_t kBlockSizes[] = {4, 1, 8, 4, 16, 2, 4, 64};
+  OnlineOptions options;
+  options.merge_control = (number & 1) != 0;
+  options.propagate_address = (number & 2) != 0;
+  options.inputs_only = (number & 4) == 0;
+  options.block_size = kBlockSizes[(number >> 3) % 8];
+  return options;
+}
+
+std::set<Naive::Report> online(const RandomRun& run, const OnlineOptions& options) {
+  std::map<EventOrdinal, NodeId> node_at;
+  for (NodeId id = 0; id < run.truth.size(); ++id) {
+    if (run.truth[id].kind != EventKind::kBranch) node_at[run.truth[id].ordinal] = id;
+  }
+  std::set<Naive::Report> out;
+  Online detector(run.catalog, options);
+  std::span<const Event> rest = run.events;
+  EventOrdinal ordinal = 0;
+  while (!rest.empty()) {
+    const std::size_t count = detector.on(rest, ordinal);
+    rest = rest.subspan(count);
+    ordinal += count;
+    for (const Violation& violation : detector.take_violations()) {
+      EXPECT_EQ(violation.inside.thread, violation.store.thread);
+      EXPECT_NE(violation.inside.thread, violation.remote.thread);
+      const bool is_new =
+          out.insert({node_at.at(violation.inside.ordinal), node_at.at(violation.remote.ordinal),
+                      node_at.at(violation.store.ordinal)})
+              .second;
+      EXPECT_TRUE(is_new);  // once, however many blocks the accesses have in common
+    }
+  }
+  return out;
+}
+
+std::string text(const std::set<Naive::Report>& reports) {
+  std::string out;
+  for (const Naive::Report& report : reports) {
+    out += "(" + std::to_string(report.inside) + " " + std::to_string(report.remote) + " " +
+           std::to_string(report.store) + ") ";
+  }
+  return out;
+}
+
+// With the default options and with one of all combinations of options and block sizes; numbers
+// are collected all the time, seldom, or never.
+TEST(Online, EqualsItsNaiveTwin) {
+  std::size_t reports = 0;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomRun run = program(seed);
+    for (OnlineOptions options : {OnlineOptions(), combination(seed)}) {
+      const Naive naive(run.truth, {options});
+      options.collect_bytes = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20;
+      const std::set<Naive::Report> seen = online(run, options);
+      ASSERT_EQ(text(seen), text(naive.reports()))
+          << "seed " << seed << " control " << options.merge_control << " address "
+          << options.propagate_address << " inputs " << options.inputs_only << " block "
+          << options.block_size;
+      reports += seen.size();
+    }
+  }
+  EXPECT_GT(reports, kPrograms / 5);
+}
+
+// From the online algorithm to the definition, one heuristic at a time. Both ends are checked: the
+// first step is what Online reports, the last what offline() reports (which offline_test checks
+// against the definitions), so every difference belongs to some step.
+TEST(Online, DiffersFromTheDefinitionOnlyByItsHeuristics) {
+  using Pairs = std::set<std::pair<NodeId, NodeId>>;
+  constexpr std::array<const char*, 6> kSteps = {
+      "control dependences connect units",
+      "addresses are not checked",
+      "all blocks are checked, not only inputs",
+      "checked until the unit's last statement, every pair",
+      "sharing is known beforehand",
+      "units are made of statements, not of blocks",
+  };
+  std::array<std::size_t, 6> added{};
+  std::array<std::size_t, 6> removed{};
+  std::size_t online_reports = 0;
+  std::size_t offline_reports = 0;
+  std::size_t in_both = 0;
+  const auto pairs_of = [](const std::set<Naive::Report>& reports) {
+    Pairs out;
+    for (const Naive::Report& report : reports) out.insert({report.inside, report.remote});
+    return out;
+  };
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    const RandomRun run = program(seed);
+    NaiveOptions options;
+    std::vector<Pairs> ladder{pairs_of(online(run, options.online))};
+    ASSERT_EQ(ladder[0], pairs_of(Naive(run.truth, options).reports())) << "seed " << seed;
+    options.online.merge_control = true;
+    ladder.push_back(pairs_of(Naive(run.truth, options).reports()));
+    options.check_address = false;
+    ladder.push_back(pairs_of(Naive(run.truth, options).reports()));
+    options.online.inputs_only = false;
+    const Naive all_blocks(run.truth, options);
+    ladder.push_back(pairs_of(all_blocks.reports()));
+    ladder.push_back(all_blocks.conflicts());
+    options.sharing_known = true;
+    ladder.push_back(Naive(run.truth, options).conflicts());
+    Pairs defined;
+    for (const Conflict& conflict : offline(run.truth).conflicts)
+      defined.insert({conflict.inside, conflict.remote});
+    ladder.push_back(defined);
+    for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      for (const auto& pair : ladder[step + 1]) added[step] += !ladder[step].contains(pair);
+      for (const auto& pair : ladder[step]) removed[step] += !ladder[step + 1].contains(pair);
+    }
+    online_reports += ladder.front().size();
+    offline_reports += defined.size();
+    for (const auto& pair : ladder.front()) in_both += defined.contains(pair);
+  }
+  std::printf("online reports %zu pairs, the definition %zu, both %zu\n", online_reports,
+              offline_reports, in_both);
+  for (std::size_t step = 0; step < kSteps.size(); ++step)
+    std::printf("  %-52s +%zu −%zu\n", kSteps[step], added[step], removed[step]);
+  EXPECT_GT(in_both, kPrograms / 50);
+  for (std::size_t step = 0; step < kSteps.size(); ++step)
+    EXPECT_GT(added[step] + removed[step], 0u) << kSteps[step];
+}
+
+}  // namespace
+}  // namespace heddle::svd
