@@ -4,6 +4,8 @@
 #include "cli/record.h"
 #include "cli/verb.h"
 #include "cli/verb_check.h"
+#include "cli/verb_log.h"
+#include "cli/verb_units.h"
 
 #include <cstdio>
 #include <string>
@@ -13,12 +15,8 @@ namespace heddle::cli {
 
 std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
-      kRecordVerb,
-      kCheckVerb,
-      kReplayVerb,
-      kTryVerb,
-      kCollectVerb,
-      kLearnVerb,
+      kRecordVerb, kCheckVerb, kUnitsVerb,   kLogVerb,
+      kReplayVerb, kTryVerb,   kCollectVerb, kLearnVerb,
   };
   return table;
 }

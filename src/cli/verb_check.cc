@@ -37,6 +37,7 @@ struct Options {
   unsigned cores = 0;
   std::string marks;
   bool mark_auto = false;
+  svd::OnlineOptions svd;
   bool json = false;
   bool salvage = false;
 };
@@ -116,6 +117,7 @@ int run(const Options& options) {
   const Result<avio::CacheShape> l1 = avio::parse_cache_shape(options.l1);
   if (!l1.ok()) return fail(l1.error());
   settings.l1 = *l1;
+  settings.svd = options.svd;
   avio::Invariants invariants;
   if (!options.invariants.empty()) {
     Result<avio::Invariants> read = avio::read_invariants(options.invariants);
@@ -224,6 +226,16 @@ std::function<int()> declare(CLI::App& app) {
                "frontier: the synchronisation in the trace is what synchronises");
   app.add_option("--source", options->sources, "folder to look for source files in; several")
       ->type_name("DIR");
+  app.add_flag("--svd-merge-control", options->svd.merge_control,
+               "svd: control dependences connect units, too");
+  app.add_flag("--svd-propagate-address", options->svd.propagate_address,
+               "svd: address dependences connect units, too");
+  app.add_flag("!--svd-all-blocks", options->svd.inputs_only,
+               "svd: check everything that a unit accessed, not only its inputs");
+  app.add_option("--svd-block-size", options->svd.block_size,
+                 "svd: bytes that count as one location")
+      ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64}))
+      ->capture_default_str();
   app.add_flag("--json", options->json, "the report as JSON");
   app.add_flag("--salvage", options->salvage,
                "read a damaged trace up to the first damage instead of refusing it");
