@@ -35,7 +35,7 @@ constexpr std::uint64_t unzigzag(std::uint64_t code) {
 }
 
 constexpr unsigned varint_size(std::uint64_t value) {
-  const unsigned bits = static_cast<unsigned>(std::bit_width(value | 1));
+  const unsigned bits = 64u - static_cast<unsigned>(std::countl_zero(value | 1));
   return bits > 56 ? 9 : (bits + 6) / 7;
 }
 
@@ -47,6 +47,7 @@ inline std::uint8_t* put_varint(std::uint8_t* at, std::uint64_t value) {
     std::memcpy(at + 1, &value, sizeof value);
     return at + 9;
   }
+  // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): n is at least 1
   const std::uint64_t word = ((value << 1) | 1) << (n - 1);
   std::memcpy(at, &word, sizeof word);
   return at + n;

@@ -6,7 +6,7 @@
 namespace heddle {
 namespace {
 
-constexpr std::size_t kArenaBlock = 64 * 1024;
+constexpr std::size_t kArenaBlock = 1u << 16;
 
 std::uint64_t hash_text(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325ull;

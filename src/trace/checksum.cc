@@ -30,7 +30,7 @@ std::uint64_t checksum64(std::span<const std::uint8_t> bytes) {
   if (left >= 32) {
     std::uint64_t lanes[4] = {kP1 + kP2, kP2, 0, 0 - kP1};
     for (; left >= 32; at += 32, left -= 32) {
-      for (int i = 0; i < 4; ++i) lanes[i] = mix(lanes[i], load64(at + 8 * i));
+      for (std::size_t i = 0; i < 4; ++i) lanes[i] = mix(lanes[i], load64(at + 8 * i));
     }
     hash = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) +
            std::rotl(lanes[3], 18);

@@ -13,8 +13,8 @@ namespace {
 // A chunk is full at any of these. They keep a reader's memory small (it holds one chunk per thread
 // that overlaps) and what a crash can lose, while predictions have time to pay off.
 constexpr std::size_t kFullBytes = 1u << 20;
-constexpr std::size_t kFullShapes = 32 * 1024;
-constexpr std::size_t kFullThreads = 16 * 1024;
+constexpr std::size_t kFullShapes = 1u << 15;
+constexpr std::size_t kFullThreads = 1u << 14;
 constexpr std::uint64_t kFullEvents = 1u << 20;
 constexpr std::size_t kBatch = 16;          // events between two looks at the streams' sizes
 constexpr std::size_t kRoom = 64 * kBatch;  // more than they can write into any stream

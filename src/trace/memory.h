@@ -16,7 +16,7 @@ struct Trace {
 // pieces.
 class MemorySource : public EventSource {
  public:
-  explicit MemorySource(Trace trace, std::size_t batch = 64 * 1024);
+  explicit MemorySource(Trace trace, std::size_t batch = 1u << 16);
 
   Result<std::span<const Event>> next() override;
   const Catalog& catalog() const override { return trace_.catalog; }

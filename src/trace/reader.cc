@@ -110,11 +110,11 @@ Status TraceReader::read_index() {
   }
   lane_stamps_.clear();
   const auto by_stamp = [this](std::uint32_t a, std::uint32_t b) {
-    return chunks_[a].header.first_stamp < chunks_[b].header.first_stamp;
+    const std::uint64_t first = chunks_[a].header.first_stamp;
+    const std::uint64_t second = chunks_[b].header.first_stamp;
+    return first != second ? first < second : a < b;
   };
-  if (!std::is_sorted(order_.begin(), order_.end(), by_stamp)) {
-    std::stable_sort(order_.begin(), order_.end(), by_stamp);
-  }
+  std::sort(order_.begin(), order_.end(), by_stamp);
   return Done{};
 }
 
@@ -209,7 +209,7 @@ Status TraceReader::open_chunk(std::size_t chunk) {
 // Puts events of the run that is next in the total order, and of those after it in the same chunk
 // as long as nothing else comes between, behind `filled` into the batch.
 Status TraceReader::fill(std::size_t& filled) {
-  const auto before = [this](std::uint64_t stamp, std::size_t chunk, const Active& other) {
+  const auto before = [](std::uint64_t stamp, std::size_t chunk, const Active& other) {
     return stamp != other.decoder->stamp() ? stamp < other.decoder->stamp() : chunk < other.chunk;
   };
   while (true) {

@@ -74,8 +74,8 @@ enum ShapeField : std::uint8_t {
   kKnownFields = 15,
 };
 
-inline constexpr std::size_t kMaxShapes = 64 * 1024;      // in a chunk
-inline constexpr std::size_t kMaxPrimedItems = 4 * 1024;  // longer segments define nothing ahead
+inline constexpr std::size_t kMaxShapes = 1u << 16;       // in a chunk
+inline constexpr std::size_t kMaxPrimedItems = 1u << 12;  // longer segments define nothing ahead
 inline constexpr unsigned kHistory = 4;
 
 struct alignas(64) Shape {
