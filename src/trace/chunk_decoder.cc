@@ -13,7 +13,7 @@ namespace {
 // Which base an address code counts from: 0 the shape's last address, k the k-th last access.
 constexpr std::uint8_t kBaseOf[8] = {0, 0, 1, 0, 1, 2, 3, 4};
 
-inline Address base_of(const Shape& shape, const Place& place, unsigned base) {
+inline Address base_of(const Shape& shape, const StreamPlace& place, unsigned base) {
   return base == 0 ? shape.event.address : place.history[(place.count - base) % kHistory];
 }
 
@@ -168,7 +168,7 @@ bool ChunkDecoder::define_shape() {
 // `count` events whose shapes and addresses are as expected: the path nearly every event takes.
 Event* ChunkDecoder::predicted(Event* out, std::uint64_t count) {
   Shape* const shapes = shapes_.data();
-  Place place = place_;
+  StreamPlace place = place_;
   for (; count > 0; --count) {
     const std::uint32_t index = shapes[place.shape].next[0];
     Shape& shape = shapes[index];

@@ -54,9 +54,9 @@ class ChunkDecoder {
   std::vector<std::uint8_t> payload_;
   std::array<Input, kStreams> inputs_;
   std::vector<Shape> shapes_;
-  std::vector<ThreadId> threads_;  // by slot
-  std::vector<Place> places_;      // by slot
-  Place place_;                    // of the current slot, kept here while it runs
+  std::vector<ThreadId> threads_;    // by slot
+  std::vector<StreamPlace> places_;  // by slot
+  StreamPlace place_;                // of the current slot, kept here while it runs
   std::uint64_t slot_ = 0;
   SiteId last_site_ = 0;
   std::uint64_t left_ = 0;       // events that the header still allows

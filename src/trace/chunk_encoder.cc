@@ -44,11 +44,11 @@ std::uint64_t hash(const Event& event) {
   return h;
 }
 
-Address recent(const Place& place, unsigned k) {
+Address recent(const StreamPlace& place, unsigned k) {
   return place.history[(place.count - k) % kHistory];
 }
 
-Address guess(const Shape& shape, const Place& place) {
+Address guess(const Shape& shape, const StreamPlace& place) {
   return (shape.base == 0 ? shape.event.address : recent(place, shape.base)) + shape.offset;
 }
 
@@ -185,7 +185,7 @@ void ChunkEncoder::define(const Event& event) {
 }
 
 // Makes the event's shape the first successor of the place's shape.
-ShapeCode ChunkEncoder::choose_shape(const Event& event, Place& place) {
+ShapeCode ChunkEncoder::choose_shape(const Event& event, StreamPlace& place) {
   {
     Shape& now = shapes_[place.shape];
     if (same_shape(shapes_[now.next[1]], event)) {
@@ -207,7 +207,7 @@ ShapeCode ChunkEncoder::choose_shape(const Event& event, Place& place) {
   return known ? ShapeCode::kNamed : ShapeCode::kNext;
 }
 
-AddressCode ChunkEncoder::choose_address(Shape& shape, Miss& miss, const Place& place,
+AddressCode ChunkEncoder::choose_address(Shape& shape, Miss& miss, const StreamPlace& place,
                                          Address address) {
   const std::uint64_t stride = address - shape.event.address;
   std::uint64_t relative[kHistory];
@@ -252,7 +252,7 @@ const char* ChunkEncoder::add(std::span<const Event>& events) {
         if (event.thread >= kMaxThreads) return "a thread number that is too large";
         begin_run(event.thread, std::max(stamp_, floor_) + 1);
       }
-      Place& place = *place_;
+      StreamPlace& place = *place_;
       auto shape_code = ShapeCode::kNext;
       std::uint32_t index = shapes_[place.shape].next[0];
       if (!same_shape(shapes_[index], event)) {

@@ -58,8 +58,8 @@ class ChunkEncoder {
   void put_byte(Stream stream, std::uint8_t value) { *outputs_[stream].end++ = value; }
   void close_op();
   std::uint32_t slot_of(ThreadId thread);
-  ShapeCode choose_shape(const Event& event, Place& place);
-  AddressCode choose_address(Shape& shape, Miss& miss, const Place& place, Address address);
+  ShapeCode choose_shape(const Event& event, StreamPlace& place);
+  AddressCode choose_address(Shape& shape, Miss& miss, const StreamPlace& place, Address address);
   void define(const Event& event);
   std::uint32_t& index_entry(const Event& event);
   void grow_index();
@@ -70,9 +70,9 @@ class ChunkEncoder {
   std::vector<Miss> misses_;          // by shape
   std::vector<std::uint32_t> index_;  // hash table of shapes, 0 = free (shape 0 is no event)
   std::size_t indexed_ = 0;
-  std::vector<ThreadId> threads_;  // by slot
-  std::vector<Place> places_;      // by slot
-  Place* place_ = nullptr;         // of the current thread; null at the start of a chunk
+  std::vector<ThreadId> threads_;    // by slot
+  std::vector<StreamPlace> places_;  // by slot
+  StreamPlace* place_ = nullptr;     // of the current thread; null at the start of a chunk
   ThreadId thread_ = 0;
   SiteId last_site_ = 0;     // of the last definition
   std::size_t open_op_ = 0;  // 1 + the position of the op that may still get followers, or 0

@@ -90,7 +90,7 @@ struct alignas(64) Shape {
 static_assert(sizeof(Shape) == 64);
 
 // What a thread carries along within a chunk.
-struct Place {
+struct StreamPlace {
   std::uint32_t shape = 0;  // of its last event
   std::uint32_t count = 0;  // accesses so far, modulo 2³²
   Address history[kHistory] = {0, 0, 0, 0};
