@@ -46,6 +46,7 @@ const Verb kCollectVerb = {
         "record` starts this by itself; there is no reason to run it by hand.",
     .example = "HEDDLE_OPTIONS=output=run.heddle ./server",
     .declare = declare,
+    .hidden = true,
 };
 
 }  // namespace heddle::cli

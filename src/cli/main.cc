@@ -1,22 +1,34 @@
 // The command `heddle`: a table of verbs.
+#include "cli/command.h"
 #include "cli/control.h"
 #include "cli/learn.h"
 #include "cli/record.h"
+#include "cli/trace_verbs.h"
 #include "cli/verb.h"
 #include "cli/verb_check.h"
 #include "cli/verb_log.h"
 #include "cli/verb_units.h"
 
-#include <cstdio>
-#include <string>
 #include <vector>
 
 namespace heddle::cli {
 
 std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
-      kRecordVerb, kCheckVerb, kUnitsVerb,   kLogVerb,
-      kReplayVerb, kTryVerb,   kCollectVerb, kLearnVerb,
+      kRecordVerb,      // a program's run becomes a trace
+      kReplayVerb,      // a recorded schedule again
+      kTryVerb,         // many schedules
+      kLearnVerb,       // invariants from passing runs
+      kCheckVerb,       // detectors over a trace
+      kUnitsVerb,       // the unit a statement belongs to
+      kLogVerb,         // reads of what another thread wrote
+      kShowVerb,        // the events of a trace
+      kStatsVerb,       // what is in a trace, in numbers
+      kImportVerb,      // text or STD to binary
+      kExportVerb,      // to text, STD or binary
+      kCompletionVerb,  // for the shell
+      kCollectVerb,     // for programs started without heddle
+      kManVerb,         // for the build
   };
   return table;
 }
@@ -24,20 +36,5 @@ std::span<const Verb> verbs() {
 }  // namespace heddle::cli
 
 int main(int argc, char** argv) {
-  using namespace heddle::cli;
-  CLI::App app("Finds, explains and reproduces atomicity violations in C and C++ programs.",
-               "heddle");
-  app.require_subcommand(1);
-  int status = kNothingNew;
-  for (const Verb& verb : verbs()) {
-    CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
-    std::function<int()> run = verb.declare(*sub);
-    sub->callback([run = std::move(run), &status] { status = run(); });
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kNothingNew : kUsage;
-  }
-  return status;
+  return heddle::cli::run_command(argc, argv);
 }

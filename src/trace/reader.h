@@ -47,6 +47,7 @@ class TraceReader final : public EventSource {
   Result<std::span<const Event>> next() override;
   const Catalog& catalog() const override { return catalog_; }
   std::string warning() const override { return warning_; }
+  std::string_view format() const override { return "binary"; }
   double fraction() const override;
   const Facts& facts() const { return facts_; }
 

@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace heddle {
 
@@ -38,6 +39,9 @@ class EventSource {
 
   // After the end: what was left out (OpenOptions::salvage), in one line; empty when nothing was.
   virtual std::string warning() const { return {}; }
+
+  // "binary", "text", "std", or empty for one that is not a file.
+  virtual std::string_view format() const { return {}; }
 
   // How much of the trace was delivered, from 0 to 1; negative when nobody knows.
   virtual double fraction() const { return -1; }

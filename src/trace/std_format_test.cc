@@ -130,6 +130,12 @@ TEST(Std, ALineThatDoesNotParseIsAnError) {
             "1: found `1|2`, expected the line to end after the location");
 }
 
+TEST(Std, ThreadsHaveALimit) {
+  std::string text;
+  for (int i = 0; i < (1 << 20) + 5; ++i) text += "T" + std::to_string(i) + "|begin|1\n";
+  EXPECT_EQ(error_of(text), "1048577: found one thread too many, expected at most 1048576 threads");
+}
+
 TEST(Std, WhatComesBeforeTheErrorIsDeliveredOnRequest) {
   std::string warning;
   Result<Trace> trace = import("T|r(x)|1\nT|r(x)|1\nbad\nT|r(x)|1\n", &warning);

@@ -1,6 +1,7 @@
 // The tokenizer of STD. It reads millions of short lines a second, so names of up to 15 bytes (all
 // that matter) are looked up as two machine words, and a line costs three lookups: thread, operand,
 // location.
+#include "trace/catalog_codec.h"
 #include "trace/line_input.h"
 #include "trace/std_format.h"
 #include "trace/text_names.h"
@@ -153,6 +154,7 @@ class StdSource : public EventSource {
   Result<std::span<const Event>> next() override;
   const Catalog& catalog() const override { return catalog_; }
   std::string warning() const override { return warning_; }
+  std::string_view format() const override { return "std"; }
   double fraction() const override {
     const std::uint64_t size = lines_.file().size();
     return size == 0
@@ -332,19 +334,29 @@ Result<std::span<const Event>> StdSource::next() {
   while (!ended_ && count + kGroup <= kBatch) {
     std::size_t taken = 0;
     std::optional<std::string_view> line = lines_.next();
+    const std::uint64_t first_line = lines_.line_number();
     while (line && take_apart(*line, group[taken])) {
       prefetch(group[taken]);
       if (++taken == kGroup) break;
       line = lines_.next_in_block();
       if (!line) break;
     }
-    for (std::size_t i = 0; i < taken; ++i) events_[count++] = event_of(group[i]);
+    std::uint64_t bad_line = lines_.line_number();
+    for (std::size_t i = 0; i < taken; ++i) {
+      const Event event = event_of(group[i]);
+      if (catalog_.threads.size() > kMaxThreads) {
+        bad_line = first_line + i;
+        fail("one thread too many", fmt::format("at most {} threads", kMaxThreads));
+        break;
+      }
+      events_[count++] = event;
+    }
     if (error_.empty() && taken > 0) continue;
 
     ended_ = true;
     damage_ = lines_.error();
     if (!error_.empty()) {
-      damage_ = Error{fmt::format("{}:{}: {}", lines_.file().path(), lines_.line_number(), error_)};
+      damage_ = Error{fmt::format("{}:{}: {}", lines_.file().path(), bad_line, error_)};
     }
     if (damage_ && salvage_) {
       warning_ = damage_->message + "; the rest is left out";

@@ -1,5 +1,7 @@
 #include "trace/text_declarations.h"
 
+#include "trace/catalog_codec.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -13,7 +15,7 @@ constexpr std::array<std::string_view, 9> kDeclarations = {
 
 // Threads are dense, so a trace has no use for a larger one; without a limit `t4000000000` would
 // make every table that is indexed by thread enormous.
-constexpr std::uint64_t kLargestThread = (1u << 20) - 1;
+constexpr std::uint64_t kLargestThread = kMaxThreads - 1;
 
 }  // namespace
 

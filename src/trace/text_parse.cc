@@ -36,7 +36,7 @@ class TextParser::State : public LineReader {
   }
   bool outcome(Event& event);
   bool run_outcome(Event& event);
-  bool braces(Event& event);
+  bool braces(Event& event, Shape shape);
   bool site(Event& event);
   bool set_size(Event& event, std::uint64_t size);
 };
@@ -65,13 +65,8 @@ bool TextParser::State::event(Event& event) {
     }
   }
   if (word == nullptr) {
-    std::uint32_t number = 0;
-    if (!unknown_kind(verb, number)) {
-      rewind(before);
-      return fail("an event such as r, w, acq, rel, fork, join, enter, leave, begin, end");
-    }
-    event.kind = static_cast<EventKind>(number);
-    return braces(event) && site(event) && end_of_line();
+    rewind(before);
+    return fail("an event such as r, w, acq, rel, fork, join, enter, leave, begin, end");
   }
   event.kind = word->kind;
   if (!suffix.empty()) {
@@ -87,7 +82,7 @@ bool TextParser::State::event(Event& event) {
     if (order) event.order = static_cast<MemoryOrder>(*order);
     if (mode) event.mode = static_cast<LockMode>(*mode);
   }
-  return operands(event, word->shape) && braces(event) && site(event) && end_of_line();
+  return operands(event, word->shape) && braces(event, word->shape) && site(event) && end_of_line();
 }
 
 bool TextParser::State::operands(Event& event, Shape shape) {
@@ -243,7 +238,7 @@ bool TextParser::State::run_outcome(Event& event) {
 }
 
 // {field=value …}: the fields that the event's kind does not use and that are set all the same.
-bool TextParser::State::braces(Event& event) {
+bool TextParser::State::braces(Event& event, Shape shape) {
   if (cursor().at_end() || !cursor().take('{')) return true;
   while (!cursor().take('}')) {
     if (cursor().at_end()) return fail("field=value or `}`");
@@ -264,23 +259,31 @@ bool TextParser::State::braces(Event& event) {
       }
       value = *named;
     }
-    if (field == "order" && value <= 6) {
+    // What the kind spells out is not for braces: an id there must be one of the catalog's.
+    const auto may_set = [&](std::string_view name, Field which, std::uint64_t most) {
+      return field == name && value <= most && (fields_of(shape) & which) == 0;
+    };
+    constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+    if (may_set("order", kOrderField, 6)) {
       event.order = static_cast<MemoryOrder>(value);
-    } else if (field == "mode" && value <= 1) {
+    } else if (may_set("mode", kModeField, 1)) {
       event.mode = static_cast<LockMode>(value);
-    } else if (field == "outcome" && value <= 2) {
+    } else if (may_set("outcome", kOutcomeField, 2)) {
       event.outcome = static_cast<OpOutcome>(value);
-    } else if (field == "size") {
+    } else if (may_set("size", kSizeField, kAny) || (field == "size" && shape == Shape::kOutcome)) {
       if (!set_size(event, value)) return false;
-    } else if (field == "has_value" && value <= 1) {
+    } else if (may_set("has_value", kHasValueField, 1)) {
       event.has_value = value & 1u;
-    } else if (field == "address") {
+    } else if (may_set("address", kAddressField, kAny)) {
       event.address = value;
-    } else if (field == "value") {
+    } else if (may_set("value", kValueField, kAny)) {
       event.value = value;
     } else {
       rewind(before);
-      return fail("order, mode, outcome, size, has_value, address or value, within its range");
+      return fail(
+          "a field that this kind does not spell out, within its range: order, mode, outcome, "
+          "size, "
+          "has_value, address, value");
     }
     cursor().at_end();
   }

@@ -17,6 +17,7 @@ class TextSource : public EventSource {
   Result<std::span<const Event>> next() override;
   const Catalog& catalog() const override { return catalog_; }
   std::string warning() const override { return warning_; }
+  std::string_view format() const override { return "text"; }
   double fraction() const override {
     const auto size = static_cast<double>(lines_.file().size());
     return size == 0 ? 1 : std::min(1.0, static_cast<double>(lines_.position()) / size);

@@ -147,8 +147,11 @@ void fuzz_text(const std::uint8_t* data, std::size_t size) {
   fuzz_text_source(text_source(file.open(), {}));
   const Result<Trace> trace = parse_text({reinterpret_cast<const char*>(data), size});
   if (!trace.ok()) return;
-  const Result<Trace> again = parse_text(print_text(*trace));
-  HEDDLE_CHECK(again.ok() && again->events == trace->events);
+  // The numbers of strings follow their first mention, so the texts are what must be the same.
+  const std::string printed = print_text(*trace);
+  const Result<Trace> again = parse_text(printed);
+  HEDDLE_CHECK(again.ok() && again->events.size() == trace->events.size());
+  HEDDLE_CHECK(print_text(*again) == printed);
 }
 
 void fuzz_std(const std::uint8_t* data, std::size_t size) {

@@ -1,0 +1,2 @@
+expect 2 "$heddle"
+complains "usage: heddle VERB"

@@ -1,0 +1,4 @@
+expect 0 "$heddle" --version
+says "heddle "
+lines 1
+silent
