@@ -1,0 +1,273 @@
+// What recording costs: the kernels natively, under ThreadSanitizer and under Heddle, in one run.
+//
+//   heddle_bench_record FOLDER [--quick] [--repeat N] [--threads N] [--no-file] [KERNEL…]
+//
+// FOLDER holds kernel_NAME.native, .tsan and .heddle. Every number is CPU time (user and system, of
+// the program and of its collector) as a ratio to the native program's in the same run, the least
+// of N runs:
+//
+//   tsan     built with -fsanitize=thread
+//   memory   access level, into a ring in the process that nobody reads
+//   count    access level; every access to memory that several threads touch is delivered to a
+//            consumer that counts
+//   flow     flow level, to a file; with the bytes of the file per access
+//
+// The last line is the geometric mean.
+#include "collect/launch.h"
+#include "collect/shared_filter.h"
+#include "collect/to_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace heddle;
+
+// What a measured process says about its work, through a pipe.
+struct Report {
+  std::uint64_t accesses = 0;
+  std::uint64_t passed = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Measured {
+  double seconds = 0;
+  Report report;
+};
+
+double seconds(const rusage& usage) {
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+// Runs `work` in a process of its own; its CPU time includes that of the children it waited for.
+std::optional<Measured> measure(const std::function<int(Report&)>& work) {
+  int pipe_fds[2];
+  if (pipe(pipe_fds) != 0) return std::nullopt;
+  const pid_t child = fork();
+  if (child == 0) {
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDOUT_FILENO);
+    Report report;
+    const int status = work(report);
+    (void)!write(pipe_fds[1], &report, sizeof report);
+    _exit(status);
+  }
+  close(pipe_fds[1]);
+  Measured measured;
+  const bool told = read(pipe_fds[0], &measured.report, sizeof measured.report) ==
+                    static_cast<ssize_t>(sizeof measured.report);
+  close(pipe_fds[0]);
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  if (!told || status != 0) return std::nullopt;
+  measured.seconds = seconds(usage);
+  return measured;
+}
+
+std::optional<Measured> best(unsigned repeat, const std::function<int(Report&)>& work) {
+  std::optional<Measured> least;
+  for (unsigned i = 0; i < repeat; ++i) {
+    const std::optional<Measured> one = measure(work);
+    if (!one.has_value()) return std::nullopt;
+    if (!least.has_value() || one->seconds < least->seconds) least = one;
+  }
+  return least;
+}
+
+using Command = std::vector<std::string>;
+
+int run_plainly(const Command& command) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// Runs the command under a collector and hands its first session to `consume`.
+int run_collected(const Command& command, const char* level,
+                  const std::function<int(collect::Session&)>& consume) {
+  collect::LaunchOptions options;
+  options.command = command;
+  options.runtime.emplace_back("level", level);
+  int start_status = 0;
+  Result<std::unique_ptr<collect::Launch>> launch = collect::Launch::start(options, &start_status);
+  if (!launch.ok()) return 1;
+  Result<std::unique_ptr<collect::Session>> session = (*launch)->next_session();
+  if (!session.ok() || *session == nullptr) return 1;
+  const int status = consume(**session);
+  return status != 0 ? status : collect::shell_status((*launch)->wait());
+}
+
+int count(collect::Session& session, Report& report) {
+  collect::SharedFilter filter;
+  for (;;) {
+    Result<std::span<const Event>> batch = session.next();
+    if (!batch.ok()) return 1;
+    if (batch->empty()) break;
+    for (const Event& event : filter.pass(*batch)) report.passed += is_access(event.kind) ? 1 : 0;
+  }
+  report.accesses = filter.accesses();
+  return 0;
+}
+
+struct Options {
+  fs::path folder;
+  bool quick = false;
+  bool file = true;
+  unsigned repeat = 3;
+  std::string threads = "2";
+  std::vector<std::string> kernels;
+};
+
+struct Row {
+  double tsan = 0;
+  double memory = 0;
+  double count = 0;
+  double flow = 0;
+  double bytes_per_access = 0;
+};
+
+std::optional<Row> measure_kernel(const Options& options, const std::string& name) {
+  const auto command = [&](const char* variant) {
+    Command words = {(options.folder / fmt::format("kernel_{}.{}", name, variant)).string()};
+    if (options.quick) words.emplace_back("--quick");
+    words.push_back(options.threads);
+    return words;
+  };
+  const auto native = best(options.repeat, [&](Report&) { return run_plainly(command("native")); });
+  const auto tsan = best(options.repeat, [&](Report&) { return run_plainly(command("tsan")); });
+  const auto memory = best(options.repeat, [&](Report&) {
+    setenv("HEDDLE_OPTIONS", "mode=memory:level=accesses", 1);
+    return run_plainly(command("heddle"));
+  });
+  const auto counted = best(options.repeat, [&](Report& report) {
+    return run_collected(command("heddle"), "accesses",
+                         [&](collect::Session& session) { return count(session, report); });
+  });
+  if (!native || !tsan || !memory || !counted) return std::nullopt;
+  Row row;
+  row.tsan = tsan->seconds / native->seconds;
+  row.memory = memory->seconds / native->seconds;
+  row.count = counted->seconds / native->seconds;
+  if (options.file) {
+    const fs::path path = fs::temp_directory_path() / fmt::format("heddle-bench-{}", getpid());
+    const auto flow = best(1, [&](Report& report) {
+      return run_collected(command("heddle"), "flow", [&](collect::Session& session) {
+        const collect::ToFileResult result =
+            collect::write_session(session, {.path = path.string()});
+        report.bytes = result.bytes;
+        return result.problem.empty() ? 0 : 1;
+      });
+    });
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    if (!flow) return std::nullopt;
+    row.flow = flow->seconds / native->seconds;
+    row.bytes_per_access =
+        static_cast<double>(flow->report.bytes) / static_cast<double>(counted->report.accesses);
+  }
+  fmt::print(
+      "{:10} {:8.3f} s {:7.2f} {:7.2f} {:7.2f} {:7.2f} {:7.3f}   {} accesses, {:.0f} % shared\n",
+      name, native->seconds, row.tsan, row.memory, row.count, row.flow, row.bytes_per_access,
+      counted->report.accesses,
+      100.0 * static_cast<double>(counted->report.passed) /
+          static_cast<double>(std::max<std::uint64_t>(counted->report.accesses, 1)));
+  std::fflush(stdout);
+  return row;
+}
+
+int usage() {
+  fmt::print(stderr,
+             "usage: heddle_bench_record FOLDER [--quick] [--repeat N] [--threads N] [--no-file] "
+             "[KERNEL...]\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--quick") {
+      options.quick = true;
+    } else if (word == "--no-file") {
+      options.file = false;
+    } else if (word == "--repeat" && i + 1 < argc) {
+      options.repeat = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
+    } else if (word == "--threads" && i + 1 < argc) {
+      options.threads = argv[++i];
+    } else if (word.starts_with("-")) {
+      return usage();
+    } else if (options.folder.empty()) {
+      options.folder = word;
+    } else {
+      options.kernels.push_back(word);
+    }
+  }
+  if (options.folder.empty()) return usage();
+  if (options.kernels.empty()) {
+    for (const auto& entry : fs::directory_iterator(options.folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("kernel_") && name.ends_with(".heddle")) {
+        options.kernels.push_back(name.substr(7, name.size() - 14));
+      }
+    }
+    std::sort(options.kernels.begin(), options.kernels.end());
+  }
+  fmt::print("{:10} {:>10} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "kernel", "native", "tsan", "memory",
+             "count", "flow", "B/acc");
+  Row logs;
+  unsigned rows = 0;
+  bool failed = false;
+  for (const std::string& kernel : options.kernels) {
+    const std::optional<Row> row = measure_kernel(options, kernel);
+    if (!row.has_value()) {
+      fmt::print("{:10} failed\n", kernel);
+      failed = true;
+      continue;
+    }
+    logs.tsan += std::log(row->tsan);
+    logs.memory += std::log(row->memory);
+    logs.count += std::log(row->count);
+    logs.flow += std::log(std::max(row->flow, 1e-9));
+    logs.bytes_per_access += std::log(std::max(row->bytes_per_access, 1e-9));
+    ++rows;
+  }
+  if (rows == 0) return 1;
+  const auto mean = [rows](double log) { return std::exp(log / rows); };
+  fmt::print("{:10} {:>10} {:7.2f} {:7.2f} {:7.2f} {:7.2f} {:7.3f}\n", "mean", "", mean(logs.tsan),
+             mean(logs.memory), mean(logs.count), options.file ? mean(logs.flow) : 0,
+             options.file ? mean(logs.bytes_per_access) : 0);
+  fmt::print("memory / tsan {:.2f}   count / tsan {:.2f}\n", mean(logs.memory - logs.tsan),
+             mean(logs.count - logs.tsan));
+  return failed ? 1 : 0;
+}
