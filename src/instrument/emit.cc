@@ -87,8 +87,12 @@ Value* Emitter::tls(IRBuilder<>& builder) {
   return builder.CreateThreadLocalAddress(runtime_.tls);
 }
 
+// Volatile: the optimiser knows that operator new changes no memory it can see, but what we put in
+// its place writes records.
 void Emitter::reload(IRBuilder<>& builder) {
-  builder.CreateStore(builder.CreateLoad(pointer_, tls(builder)), position_);
+  Value* now = builder.CreateAlignedLoad(pointer_, tls(builder), llvm::Align(8),
+                                         /*isVolatile=*/true);
+  builder.CreateStore(now, position_);
 }
 
 void Emitter::refill_if_full(IRBuilder<>& builder) {
