@@ -1,5 +1,6 @@
 // The worked example of docs/trace-format.md: traces of format 1.0 stay readable, and writing the
 // same trace gives the same bytes.
+#include "trace/chunk_encoder.h"
 #include "trace/memory.h"
 #include "trace/random_trace.h"
 #include "trace/reader.h"
@@ -59,6 +60,55 @@ TEST(Format, TheExampleIsWhatTheWriterWrites) {
   ASSERT_TRUE((*writer)->add(trace.events).ok());
   ASSERT_TRUE((*writer)->finish().ok());
   EXPECT_EQ(testing::bytes_of(dir.file("t")), testing::bytes_of(kExample));
+}
+
+// A segment with a read and a write of neighbours, executed three times and interrupted once by
+// another thread.
+TEST(Format, SegmentsDefineTheirAccesses) {
+  Catalog catalog;
+  Segment segment;
+  for (const EventKind kind : {EventKind::kRead, EventKind::kWrite}) {
+    Site site;
+    site.kind = kind;
+    site.size = 4;
+    catalog.sites.push_back(site);
+    segment.items.push_back({static_cast<SiteId>(catalog.sites.size() - 1), kNoRegister, {}, {}});
+  }
+  catalog.segments.push_back(segment);
+  std::vector<Event> events;
+  const auto add = [&](ThreadId thread, EventKind kind, SiteId site, Address address) -> Event& {
+    Event& event = events.emplace_back();
+    event.kind = kind;
+    event.thread = thread;
+    event.site = site;
+    event.address = address;
+    if (is_access(kind)) event.size = 4;
+    return event;
+  };
+  for (Address address = 8; address <= 24; address += 8) {
+    add(0, EventKind::kSegment, 0, 0).value = 1;
+    add(0, EventKind::kRead, 1, address);
+    if (address == 24) add(1, EventKind::kFence, 0, 0);
+    add(0, EventKind::kWrite, 2, address + 4);
+  }
+  ChunkEncoder encoder(catalog);
+  std::span<const Event> rest = events;
+  ASSERT_EQ(encoder.add(rest), nullptr);
+  std::vector<std::uint8_t> payload;
+  encoder.finish(payload);
+  const std::vector<std::uint8_t> expected = {
+      0x0b, 0x1b, 0x03, 0x09, 0x01, 0x17,  // 5 streams
+      0xf1, 0xf3, 0x00,                    // thread 0; shapes of the segment and its items; Segment
+      0x08, 0x10,                          // Read last + 8, Write previous + 4
+      0x80, 0x28, 0x22,                    // Segment by name, Read 2nd last + 8, Write last + 4, …
+      0xf1, 0xf3, 0x00,                    // … Segment, Read; thread 1: Fence
+      0xc0, 0x00,                          // thread 0 goes on: Write
+      0x03,                                // indices
+      0x21, 0x11, 0x21, 0x11,              // addresses
+      0x01, 0x3c, 0x08, 0x01, 0x01, 0x03,  // definitions: thread 0, Segment 1
+      0x03, 0x04, 0x00, 0x01, 0x01,        // thread 1, Fence
+  };
+  EXPECT_EQ(payload, expected);
 }
 
 }  // namespace

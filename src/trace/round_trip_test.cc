@@ -136,6 +136,39 @@ TEST(RoundTrip, RunsOfParallelThreadsAreReadByStamp) {
   }
 }
 
+// Where stamps are equal, the file's order decides.
+TEST(RoundTrip, RunsWithEqualStampsKeepTheOrderOfTheirChunks) {
+  const TempDir dir;
+  const std::string path = dir.file("t.heddle");
+  Catalog catalog;
+  const auto run = [](ThreadId thread, Address address) {
+    std::vector<Event> events(2);
+    for (Event& event : events) {
+      event.kind = EventKind::kRead;
+      event.thread = thread;
+      event.address = address++;
+    }
+    return events;
+  };
+  auto writer = TraceWriter::create(path, catalog);
+  ASSERT_TRUE(writer.ok());
+  for (const ThreadId thread : {1u, 0u, 2u}) {
+    for (std::uint64_t stamp = 1; stamp < 4; ++stamp) {
+      ASSERT_TRUE((*writer)->add_run(stamp, run(thread, 16 * stamp)).ok());
+    }
+    ASSERT_TRUE((*writer)->flush().ok());
+  }
+  ASSERT_TRUE((*writer)->finish().ok());
+  std::vector<Event> expected;
+  for (std::uint64_t stamp = 1; stamp < 4; ++stamp) {
+    for (const ThreadId thread : {1u, 0u, 2u}) {
+      const std::vector<Event> events = run(thread, 16 * stamp);
+      expected.insert(expected.end(), events.begin(), events.end());
+    }
+  }
+  expect_reads(path, expected, catalog);
+}
+
 // Long runs of parallel threads fill several chunks that overlap.
 TEST(RoundTrip, RunsLongerThanAChunk) {
   const TempDir dir;
