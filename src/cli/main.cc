@@ -20,8 +20,8 @@ std::span<const Verb> verbs() {
       kTryVerb,         // many schedules
       kLearnVerb,       // invariants from passing runs
       kCheckVerb,       // detectors over a trace
-      kUnitsVerb,       // the unit a statement belongs to
-      kLogVerb,         // reads of what another thread wrote
+      kUnitsVerb,       // the computational unit of a statement
+      kLogVerb,         // reads that saw another thread's write
       kShowVerb,        // the events of a trace
       kStatsVerb,       // what is in a trace, in numbers
       kImportVerb,      // text or STD to binary
