@@ -147,6 +147,30 @@ TEST(Text, DeclarationsSayWhatEventsCannot) {
   EXPECT_EQ(print_text(trace_from_text(text)), text);
 }
 
+TEST(Text, EntriesThatLookAlikeStayApart) {
+  Trace trace = trace_from_text("t0: enter f @a.c:3\nt0: r x @a.c:4\n");
+  Catalog& catalog = trace.catalog;
+  catalog.functions.push_back(catalog.functions[1]);
+  catalog.sites.push_back(catalog.sites[1]);
+  catalog.symbols.push_back(catalog.symbols[0]);
+  catalog.symbols[1].address += 0x1000;
+  // One after the other, so that no line declares what the next one needs.
+  trace.events.push_back(trace.events[0]);
+  trace.events[2].value = 2;
+  trace.events[2].site = 0;
+  trace.events.push_back(trace.events[1]);
+  trace.events[3].address += 0x1000;
+  trace.events.push_back(trace.events[0]);
+  trace.events[4].site = 3;
+  const std::string printed = print_text(trace);
+  EXPECT_NE(printed.find("enter f#2\n"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("enter f @a.c:3#3\n"), std::string::npos) << printed;
+  const Trace again = trace_from_text(printed);
+  EXPECT_EQ(again.events, trace.events) << printed;
+  EXPECT_EQ(again.catalog.functions.size(), 3u);
+  EXPECT_EQ(again.catalog.symbols.size(), 2u);
+}
+
 TEST(Text, FieldsThatAKindDoesNotUseAreKept) {
   const std::string text = "t0: acq m {order=1 size=8 has_value=1 value=3}\nt0: r x {value=7}\n";
   const Trace trace = trace_from_text(text);
