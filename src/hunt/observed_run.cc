@@ -159,9 +159,13 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
     if (!each->problem.empty()) return Error{each->problem};
   }
   if (first_process < watched.size() && watched[first_process]->outcome) {
+    // The trace knows of hangs, deadlocks and assertions; of an exit status the kernel knows more.
     const Event& outcome = *watched[first_process]->outcome;
-    out.end = static_cast<RunEnd>(std::uint32_t{outcome.size});
-    out.value = static_cast<int>(outcome.value);
+    const auto end = static_cast<RunEnd>(std::uint32_t{outcome.size});
+    if (end != RunEnd::kExit && end != RunEnd::kLost) {
+      out.end = end;
+      out.value = static_cast<int>(outcome.value);
+    }
     out.text = watched[first_process]->text;
   }
   if (killed) out.end = RunEnd::kHang;
