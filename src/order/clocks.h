@@ -52,6 +52,8 @@ class Clocks {
 
   Time known(ClockId clock, Slot slot) const { return times_[clock * stride_ + slot]; }
 
+  const Time* row(ClockId clock) const { return &times_[clock * stride_]; }  // until the next join
+
   // Makes room for slots 0 … slot.
   void make_room(Slot slot);
 

@@ -60,6 +60,16 @@ class HappensBefore {
     return slot == me.slot || clocks_.known(me.clock, slot) >= time;
   }
 
+  // The same question for many events of the past at one moment.
+  struct View {
+    Slot slot;
+    const Time* known;
+    bool ordered(Slot other, Time time) const { return other == slot || known[other] >= time; }
+  };
+  View view(ThreadId thread) const {
+    return {threads_[thread].slot, clocks_.row(threads_[thread].clock)};
+  }
+
   // The thread's place in clocks; gives it one if it is new. Call it (or on()) before the other
   // questions about a thread.
   Slot slot(ThreadId thread) {

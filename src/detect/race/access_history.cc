@@ -2,7 +2,24 @@
 
 namespace heddle::race {
 
-std::vector<FurtherAccess>& AccessHistory::further(Cell& cell) {
+void FurtherAccesses::add(const FurtherAccess& access) {
+  all_.push_back(access);
+  if (access.access_class == AccessClass::kRead) {
+    const Slot slot = access.access.slot;
+    if (slot >= read_of_slot_.size()) read_of_slot_.resize(slot + 1);
+    read_of_slot_[slot] = static_cast<std::uint32_t>(all_.size());
+  } else if (access.access_class != AccessClass::kAtomicRead) {
+    ++writes_;
+  }
+}
+
+void FurtherAccesses::clear() {
+  all_.clear();
+  read_of_slot_.clear();
+  writes_ = 0;
+}
+
+FurtherAccesses& AccessHistory::further(Cell& cell) {
   if (cell.further == 0) {
     if (!free_further_.empty()) {
       cell.further = free_further_.back();
@@ -24,7 +41,7 @@ void AccessHistory::drop_further(Cell& cell) {
 
 void AccessHistory::copied(Cell& cell) {
   if (cell.further == 0) return;
-  std::vector<FurtherAccess> list = further_[cell.further];
+  FurtherAccesses list = further_[cell.further];
   cell.further = 0;
   further(cell) = std::move(list);
 }

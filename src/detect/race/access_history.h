@@ -40,6 +40,41 @@ struct FurtherAccess {
   Operation operation;
 };
 
+// What a cell has no room for. Shared data has many readers: each finds its own entry at once.
+class FurtherAccesses {
+ public:
+  const std::vector<FurtherAccess>& all() const { return all_; }
+  bool empty() const { return all_.empty(); }
+  bool has_writes() const { return writes_ != 0; }
+  void add(const FurtherAccess& access);
+  void clear();
+
+  // The plain read of `slot`, to be replaced by a later one; null if there is none.
+  FurtherAccess* read_of(Slot slot) {
+    if (slot < read_of_slot_.size()) {
+      const std::uint32_t at = read_of_slot_[slot];
+      return at == 0 ? nullptr : &all_[at - 1];
+    }
+    return nullptr;
+  }
+
+  template <typename F>
+  void remove_if(F&& f) {
+    std::vector<FurtherAccess> kept;
+    for (const FurtherAccess& access : all_) {
+      if (!f(access)) kept.push_back(access);
+    }
+    if (kept.size() == all_.size()) return;
+    clear();
+    for (const FurtherAccess& access : kept) add(access);
+  }
+
+ private:
+  std::vector<FurtherAccess> all_;
+  std::vector<std::uint32_t> read_of_slot_;  // index in all_ plus one; 0 = none
+  std::uint32_t writes_ = 0;
+};
+
 struct Cell {
   Access write;
   Access read;
@@ -61,14 +96,16 @@ class AccessHistory {
   Cell& cell(CellId id) { return pieces_[id]; }
   std::size_t cells() const { return pieces_.size(); }
 
-  std::vector<FurtherAccess>& further(Cell& cell);
+  // The list of the cell, made if it has none.
+  FurtherAccesses& further(Cell& cell);
+  FurtherAccesses& existing(const Cell& cell) { return further_[cell.further]; }
   void drop_further(Cell& cell);
 
   template <typename F>
   void for_each_clock(F&& f) const {
     for (const Cell& cell : pieces_.all()) f(cell.write_clock);
-    for (const std::vector<FurtherAccess>& list : further_) {
-      for (const FurtherAccess& access : list) f(access.clock);
+    for (const FurtherAccesses& list : further_) {
+      for (const FurtherAccess& access : list.all()) f(access.clock);
     }
   }
 
@@ -78,7 +115,7 @@ class AccessHistory {
   void dropped(Cell& cell) { drop_further(cell); }
 
   PieceMap<Cell, AccessHistory> pieces_;
-  std::vector<std::vector<FurtherAccess>> further_;
+  std::vector<FurtherAccesses> further_;
   std::vector<std::uint32_t> free_further_;
 };
 

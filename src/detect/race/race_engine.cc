@@ -33,6 +33,47 @@ static_assert(!stands_for(AccessClass::kAtomicWrite, AccessClass::kRead));
 
 }  // namespace
 
+// The common case, done with at once: a plain access to a cell of its own, everything before it
+// ordered, nothing but perhaps reads in the list.
+bool RaceEngine::is_simple(const Event& event, EventOrdinal ordinal) {
+  if (event.order != MemoryOrder::kPlain) return false;
+  const CellId id = history_.pieces().find_exactly(event.address, event.size);
+  if (id == 0) return false;
+  Cell& cell = history_.cell(id);
+  const Slot slot = happens_before_.slot(event.thread);
+  const HappensBefore::View now = happens_before_.view(event.thread);
+  if (!now.ordered(cell.write.slot, cell.write.time)) return false;
+  const auto fill = [&](Access& access) {
+    access = {time_of(ordinal), slot, event.site, stacks_.current(event.thread),
+              locks_.current(event.thread)};
+  };
+  if (event.kind == EventKind::kRead) {
+    if (cell.further != 0) {
+      FurtherAccesses& further = history_.existing(cell);
+      if (further.has_writes()) return false;
+      if (cell.read.slot == slot) {
+        fill(cell.read);
+        return true;
+      }
+      FurtherAccess* const mine = further.read_of(slot);
+      if (mine == nullptr) return false;
+      fill(mine->access);
+      return true;
+    }
+    if (!now.ordered(cell.read.slot, cell.read.time)) return false;
+    fill(cell.read);
+    cell.read_operation = {EventKind::kRead, MemoryOrder::kPlain};
+    return true;
+  }
+  if (cell.further != 0 || !now.ordered(cell.read.slot, cell.read.time)) return false;
+  if (schedulable_) schedulable_->adopt_slot(event.thread, slot);
+  fill(cell.write);
+  cell.write_operation = {event.kind, MemoryOrder::kPlain};
+  cell.write_clock = schedulable().clock(event.thread);
+  cell.read = {};
+  return true;
+}
+
 void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
   const bool atomic = event.order != MemoryOrder::kPlain;
   if (atomic) happens_before_.on_atomic_read(event);
@@ -47,35 +88,11 @@ void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
     if (atomic) schedulable_->on_atomic_read(event);
   }
 
-  // The common case: a cell of its own, everything ordered, no list.
-  if (const CellId id = history_.pieces().find_exactly(event.address, event.size)) {
-    Cell& cell = history_.cell(id);
-    const auto ordered = [&](const Access& earlier) {
-      return happens_before_.ordered(earlier.slot, earlier.time, now.thread);
-    };
-    if (cell.further == 0 && ordered(cell.write) && ordered(cell.read)) {
-      if (now.access_class == AccessClass::kRead) {
-        cell.read = now.access;
-        cell.read_operation = now.operation;
-        return;
-      }
-      if (now.access_class == AccessClass::kWrite) {
-        cell.write = now.access;
-        cell.write_operation = now.operation;
-        cell.write_clock = schedulable().clock(now.thread);
-        cell.read = {};
-        return;
-      }
-    }
-    check(now, id, event.address);
-    touched_.assign(1, id);
-  } else {
-    touched_.clear();
-    history_.pieces().cover(event.address, event.size, [&](CellId piece, Address address) {
-      check(now, piece, address);
-      touched_.push_back(piece);
-    });
-  }
+  touched_.clear();
+  history_.pieces().cover(event.address, event.size, [&](CellId piece, Address address) {
+    check(now, piece, address);
+    touched_.push_back(piece);
+  });
   // All checks came before what this access learns and leaves behind.
   learn_last_writes(now);
   for (const CellId id : touched_) remember(now, id);
@@ -138,7 +155,7 @@ void RaceEngine::check(const Now& now, CellId id, Address address) {
     any = true;
   }
   if (cell.further != 0) {
-    for (const FurtherAccess& other : history_.further(cell)) {
+    for (const FurtherAccess& other : history_.existing(cell).all()) {
       if (!races(other.access, other.access_class)) continue;
       report(now, cell, address, other.access, other.operation);
       any = true;
@@ -170,7 +187,7 @@ void RaceEngine::note_last_write(const Now& now, const Cell& cell) {
   ClockId clock = cell.write_clock;
   AccessClass last_class = AccessClass::kWrite;
   if (cell.further != 0) {
-    for (const FurtherAccess& other : history_.further(const_cast<Cell&>(cell))) {
+    for (const FurtherAccess& other : history_.existing(cell).all()) {
       if (!is_write(other.access_class) || other.access.time <= last->time) continue;
       last = &other.access;
       clock = other.clock;
@@ -195,10 +212,9 @@ void RaceEngine::remember(const Now& now, CellId id) {
            happens_before_.ordered(earlier.slot, earlier.time, now.thread);
   };
   if (cell.further != 0) {
-    std::vector<FurtherAccess>& list = history_.further(cell);
-    std::erase_if(list, [&](const FurtherAccess& other) {
-      return stood_for(other.access, other.access_class);
-    });
+    FurtherAccesses& list = history_.existing(cell);
+    list.remove_if(
+        [&](const FurtherAccess& other) { return stood_for(other.access, other.access_class); });
     if (list.empty()) history_.drop_further(cell);
   }
   if (stood_for(cell.read, AccessClass::kRead)) cell.read = {};
@@ -206,7 +222,7 @@ void RaceEngine::remember(const Now& now, CellId id) {
 
   if (now.access_class == AccessClass::kWrite) {
     if (cell.write.time != 0 && !stood_for(cell.write, AccessClass::kWrite)) {
-      history_.further(cell).push_back(
+      history_.further(cell).add(
           {cell.write, cell.write_clock, AccessClass::kWrite, cell.write_operation});
     }
     cell.write = now.access;
@@ -219,7 +235,7 @@ void RaceEngine::remember(const Now& now, CellId id) {
     cell.read_operation = now.operation;
     return;
   }
-  history_.further(cell).push_back({now.access, clock, now.access_class, now.operation});
+  history_.further(cell).add({now.access, clock, now.access_class, now.operation});
 }
 
 // What writes remember belongs to the schedulable relation once there is one.

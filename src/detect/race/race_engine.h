@@ -78,7 +78,7 @@ class RaceEngine {
 
   void on(const Event& event, EventOrdinal ordinal) {
     if (is_access(event.kind)) {
-      on_access(event, ordinal);
+      if (!is_simple(event, ordinal)) on_access(event, ordinal);
     } else if (event.kind < EventKind::kEnter) {
       on_other(event, ordinal);
     }
@@ -98,6 +98,7 @@ class RaceEngine {
     ThreadId thread{};
   };
 
+  bool is_simple(const Event& event, EventOrdinal ordinal);
   void on_access(const Event& event, EventOrdinal ordinal);
   void on_other(const Event& event, EventOrdinal ordinal);
   void on_free(const Event& event, EventOrdinal ordinal);

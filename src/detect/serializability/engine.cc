@@ -38,6 +38,11 @@ void Engine::on(const Event& event, EventOrdinal ordinal) {
       variables_.clear(event.address, size);
       return;
     }
+    case EventKind::kEnter:
+    case EventKind::kLeave:
+      slot(event.thread);
+      threads_[event.thread].stack = stacks_.current(event.thread);
+      return;
     default:
       return;
   }
@@ -60,22 +65,6 @@ ThreadId Engine::thread(const Touch& touch) const {
     if (owner.since <= touch.time) out = owner.thread;
   }
   return out;
-}
-
-Touch Engine::touch(const Event& event, EventOrdinal ordinal) {
-  Touch now;
-  now.time = time_of(ordinal);
-  now.slot = slot(event.thread);
-  now.site = event.site;
-  now.stack = stacks_.current(event.thread);
-  now.locks = locks_.current(event.thread);
-  now.kind = event.kind;
-  if (transactions_.running(now.slot)) {
-    const Time since = now.time - transactions_.begun(now.slot);
-    now.since_begin = static_cast<std::uint32_t>(std::min<Time>(since, 0xffffffffu));
-  }
-  last_[now.slot] = now;
-  return now;
 }
 
 void Engine::on_fork(const Event& event, EventOrdinal ordinal) {
@@ -103,7 +92,12 @@ void Engine::on_join(const Event& event, EventOrdinal ordinal) {
   const auto child = static_cast<ThreadId>(event.value);
   if (child >= threads_.size() || threads_[child].slot == kNoSlot || child == event.thread) return;
   Thread& joined = threads_[child];
-  const Touch& last = last_[joined.slot];
+  Touch last;
+  last.time = last_[joined.slot].time;
+  last.slot = joined.slot;
+  last.site = last_[joined.slot].site;
+  last.kind = last_[joined.slot].kind;
+  last.since_begin = last_[joined.slot].since_begin;
   // The slot's latest event is the child's unless the slot was passed on, and then the child's end
   // is known here already.
   if (last.time != 0 && thread(last) == child) order(last, now, EdgeKind::kJoin, 0);
@@ -125,7 +119,7 @@ void Engine::on_unit(const Event& event, EventOrdinal ordinal) {
 
 // ---- conflicts --------------------------------------------------------------------------------
 
-void Engine::order(const Touch& source, const Touch& target, EdgeKind kind, Address object) {
+void Engine::order_slowly(const Touch& source, const Touch& target, EdgeKind kind, Address object) {
   if (!transactions_.order(source, target, kind, object)) return;
   if (last_violation_ == target.time) return;  // one per event
   last_violation_ = target.time;
@@ -154,6 +148,8 @@ void Engine::on_access(const Event& event, EventOrdinal ordinal) {
 
 void Engine::on_lock(const Event& event, EventOrdinal ordinal) {
   if (event.outcome != OpOutcome::kOk) return;
+  slot(event.thread);
+  threads_[event.thread].locks = locks_.current(event.thread);
   const Touch now = touch(event, ordinal);
   History& history = lock_histories_[event.address];
   if (event.mode == LockMode::kExclusive) {

@@ -14,6 +14,7 @@
 #include "detect/piece_map.h"
 #include "detect/serializability/transactions.h"
 
+#include <algorithm>
 #include <span>
 
 #include <absl/container/flat_hash_map.h>
@@ -66,9 +67,17 @@ class Engine {
   struct Thread {
     Slot slot{kNoSlot};
     std::uint32_t depth{};  // of transactions
+    StackId stack{};        // where it is now
+    LockSetId locks{};      // and what it holds
     bool ended = false;
     bool joined = false;
     std::vector<Slot> spare;  // slots of ended threads that this one joined
+  };
+  struct Last {  // of a slot's events
+    Time time{};
+    SiteId site{};
+    std::uint32_t since_begin{};
+    EventKind kind{};
   };
   struct Owner {
     ThreadId thread{};
@@ -84,7 +93,26 @@ class Engine {
     return threads_[thread].slot;
   }
   void start(ThreadId thread);
-  Touch touch(const Event& event, EventOrdinal ordinal);
+  Touch touch(const Event& event, EventOrdinal ordinal) {
+    Touch now;
+    now.time = time_of(ordinal);
+    now.slot = slot(event.thread);
+    const Thread& me = threads_[event.thread];
+    now.site = event.site;
+    now.stack = me.stack;
+    now.locks = me.locks;
+    now.kind = event.kind;
+    if (me.depth != 0) {
+      const Time since = now.time - transactions_.begun(now.slot);
+      now.since_begin = static_cast<std::uint32_t>(std::min<Time>(since, 0xffffffffu));
+    }
+    Last& last = last_[now.slot];
+    last.time = now.time;
+    last.site = event.site;
+    last.kind = event.kind;
+    last.since_begin = now.since_begin;
+    return now;
+  }
 
   void on_access(const Event& event, EventOrdinal ordinal);
   void on_lock(const Event& event, EventOrdinal ordinal);
@@ -94,7 +122,12 @@ class Engine {
 
   void read(History& history, const Touch& now, EdgeKind kind, Address object);
   void write(History& history, const Touch& now, EdgeKind kind, Address object);
-  void order(const Touch& source, const Touch& target, EdgeKind kind, Address object);
+  void order(const Touch& source, const Touch& target, EdgeKind kind, Address object) {
+    if (!transactions_.brings_nothing(source, target.slot)) {
+      order_slowly(source, target, kind, object);
+    }
+  }
+  void order_slowly(const Touch& source, const Touch& target, EdgeKind kind, Address object);
 
   ViolationSink& sink_;
   const CallStacks& stacks_;
@@ -106,7 +139,7 @@ class Engine {
   std::vector<std::vector<Touch>> further_;
   std::vector<std::uint32_t> free_further_;
   std::vector<Thread> threads_;
-  std::vector<Touch> last_;                 // by slot
+  std::vector<Last> last_;                  // by slot
   std::vector<std::vector<Owner>> owners_;  // by slot
   Time last_violation_ = 0;
   std::uint64_t violations_ = 0;

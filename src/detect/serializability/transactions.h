@@ -84,6 +84,19 @@ class Transactions {
   bool running(Slot slot) const { return slots_[slot].running; }
   Time begun(Slot slot) const { return slots_[slot].begun; }
 
+  // An order from `source` to what `target` does now would change nothing and close no cycle: the
+  // answer most of the time.
+  bool brings_nothing(const Touch& source, Slot target) const {
+    if (source.slot == target) return source.time >= slots_[target].since;
+    const std::uint64_t* const from = &ancestors_[source.slot * words_];
+    const std::uint64_t* const to = &ancestors_[target * words_];
+    if (from[target / 64] >> (target % 64) & 1) return false;
+    for (std::size_t w = 0; w < words_; ++w) {
+      if (from[w] & ~to[w]) return false;
+    }
+    return true;
+  }
+
   // The event `target`, which happens now, is ordered after `source`. Does that close a cycle?
   bool order(const Touch& source, const Touch& target, EdgeKind kind, Address object) {
     const bool closes = reaches(target.slot, source);
