@@ -2,8 +2,9 @@
 # control_bench.sh BUILD [RUNS]
 #
 # What control costs, as ratios within one run:
-#   - the kernels, instrumented, under the schedule fifo with nothing recorded, against native (CPU
-#     time, one processor, two threads, least of RUNS);
+#   - the kernels under the schedule fifo with nothing recorded, against native (CPU time, one
+#     processor, two threads, least of RUNS): instrumented, where the inline code writes into a scratch
+#     block, and the native build with the runtime preloaded, where synchronisation alone is controlled;
 #   - a switch: two threads that do nothing but yield to each other, random switching at every shared
 #     access;
 #   - runs per second of `heddle try`, and of a shell loop of native runs.
@@ -29,17 +30,20 @@ PYTHON
   echo "$best"
 }
 
-printf '%-10s %12s %12s %7s\n' kernel 'native ms' 'control ms' ratio
+printf '%-10s %10s %14s %6s %11s %6s\n' kernel 'native ms' 'instrumented' '' preloaded ''
 for kernel in radix lu fft stencil barnes hashmap queue list bfs words; do
   "$build/bin/heddle-c++" -std=c++20 -O2 "$source/kernels/$kernel.cc" -o "$directory/$kernel" -pthread
   clang++-19 -std=c++20 -O2 "$source/kernels/$kernel.cc" -o "$directory/$kernel.native" -pthread
   native=$(least_cpu taskset -c 0 "$directory/$kernel.native")
   control=$(HEDDLE_OPTIONS=level=off least_cpu taskset -c 0 "$directory/$kernel")
-  echo "$kernel $native $control" >>"$directory/ratios"
-  awk -v k="$kernel" -v n="$native" -v c="$control" \
-    'BEGIN { printf "%-10s %12d %12d %7.2f\n", k, n, c, c / n }'
+  preloaded=$(HEDDLE_OPTIONS=level=off LD_PRELOAD="$build/src/runtime/libheddle_rt.so" \
+    least_cpu taskset -c 0 "$directory/$kernel.native")
+  echo "$kernel $native $control $preloaded" >>"$directory/ratios"
+  awk -v k="$kernel" -v n="$native" -v c="$control" -v p="$preloaded" \
+    'BEGIN { printf "%-10s %10d %14d %6.2f %11d %6.2f\n", k, n, c, c / n, p, p / n }'
 done
-awk '{ sum += log($3 / $2) } END { printf "geometric mean of the ratios: %.2f\n\n", exp(sum / NR) }' \
+awk '{ i += log($3 / $2); p += log($4 / $2) }
+  END { printf "geometric mean of the ratios: instrumented %.2f, preloaded %.2f\n\n", exp(i / NR), exp(p / NR) }' \
   "$directory/ratios"
 
 cat >"$directory/switch.cc" <<'PROGRAM'

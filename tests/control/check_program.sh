@@ -5,7 +5,7 @@
 #   - RUNS times with one seed: the schedules must be the same, byte for byte;
 #   - with RUNS seeds and three strategies: it must end, correctly;
 #   - a schedule of the last ones, replayed, must not diverge.
-# MODE free leaves out what the kernel's timing has a say in: only correctness counts then.
+# HEDDLE_TEST_POINTS is the option `points`. MODE free leaves out what the kernel's timing has a say in: only correctness counts then.
 set -u
 program=$1 runs=$2 mode=$3
 directory=$(mktemp -d)
@@ -19,7 +19,7 @@ fail() {
 
 # run OPTIONS…: the program's own output must be "ok", and nothing else
 run() {
-  HEDDLE_OPTIONS="level=off:$1" timeout 60 "$program" >"$directory/out" 2>"$directory/err"
+  HEDDLE_OPTIONS="level=off:points=${HEDDLE_TEST_POINTS:-sync}:$1" timeout 60 "$program" >"$directory/out" 2>"$directory/err"
   status=$?
   if [ $status -ne 0 ] || [ "$(cat "$directory/out")" != ok ]; then
     fail "$1: status $status"
