@@ -6,10 +6,10 @@
 set -u
 compiler=$1 heddle=$2
 shift 2
+here=$(dirname "$(readlink -f "$0")")
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory" || exit 1
-here=$(dirname "$(readlink -f "$0")")
 failures=0
 for source in "$@"; do
   for level in O0 O2; do
