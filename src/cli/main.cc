@@ -1,6 +1,7 @@
 // The command `heddle`: a table of verbs.
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/descriptors.h"
 #include "cli/learn.h"
 #include "cli/record.h"
 #include "cli/trace_verbs.h"
@@ -15,20 +16,21 @@ namespace heddle::cli {
 
 std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
-      kRecordVerb,      // a program's run becomes a trace
-      kReplayVerb,      // a recorded schedule again
-      kTryVerb,         // many schedules
-      kLearnVerb,       // invariants from passing runs
-      kCheckVerb,       // detectors over a trace
-      kUnitsVerb,       // the computational unit of a statement
-      kLogVerb,         // reads that saw another thread's write
-      kShowVerb,        // the events of a trace
-      kStatsVerb,       // what is in a trace, in numbers
-      kImportVerb,      // text or STD to binary
-      kExportVerb,      // to text, STD or binary
-      kCompletionVerb,  // for the shell
-      kCollectVerb,     // for programs started without heddle
-      kManVerb,         // for the build
+      kRecordVerb,       // a program's run becomes a trace
+      kReplayVerb,       // a recorded schedule again
+      kTryVerb,          // many schedules
+      kLearnVerb,        // invariants from passing runs
+      kCheckVerb,        // detectors over a trace
+      kUnitsVerb,        // the computational unit of a statement
+      kLogVerb,          // reads that saw another thread's write
+      kShowVerb,         // the events of a trace
+      kStatsVerb,        // what is in a trace, in numbers
+      kImportVerb,       // text or STD to binary
+      kExportVerb,       // to text, STD or binary
+      kDescriptorsVerb,  // what the compilers wrote into a program
+      kCompletionVerb,   // for the shell
+      kCollectVerb,      // for programs started without heddle
+      kManVerb,          // for the build
   };
   return table;
 }

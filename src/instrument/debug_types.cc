@@ -144,8 +144,8 @@ bool DebugTypes::find_member(const llvm::DICompositeType* record, std::uint64_t 
       const std::uint64_t size =
           std::max(member->getSizeInBits(), type != nullptr ? type->getSizeInBits() : 0) / 8;
       if (left < first || left >= first + std::max<std::uint64_t>(size, 1)) continue;
-      best = member;
-      break;
+      // A member may lie in the tail padding of a base: the innermost start wins.
+      if (best == nullptr || first > best->getOffsetInBits() / 8) best = member;
     }
     if (best == nullptr) return false;
     left -= best->getOffsetInBits() / 8;

@@ -22,10 +22,12 @@ using llvm::Value;
 
 class Emitter {
  public:
-  Emitter(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime)
+  Emitter(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
+          const llvm::TargetLibraryInfo& library)
       : plan_(plan),
         unit_(unit),
         runtime_(runtime),
+        library_(library),
         function_(*plan.function),
         context_(function_.getContext()),
         pointer_(llvm::PointerType::get(context_, 0)),
@@ -55,7 +57,8 @@ class Emitter {
   void put(IRBuilder<>& builder, unsigned word, Value* value);
   void put_slot(IRBuilder<>& builder, std::uint32_t slot);
   void advance(IRBuilder<>& builder, unsigned words);
-  void reload(IRBuilder<>& builder);
+  void reload(IRBuilder<>& builder, bool behind_its_back);
+  bool looks_harmless(const llvm::CallBase& call) const;
   void point(IRBuilder<>& builder, const PlannedItem& item);
   void call_point(IRBuilder<>& builder, const PlannedItem& item);
   void put_item(IRBuilder<>& builder, const PlannedItem& item);
@@ -63,6 +66,7 @@ class Emitter {
   const FunctionPlan& plan_;
   const Unit& unit_;
   RuntimeInterface& runtime_;
+  const llvm::TargetLibraryInfo& library_;
   llvm::Function& function_;
   llvm::LLVMContext& context_;
   llvm::PointerType* pointer_;
@@ -87,12 +91,19 @@ Value* Emitter::tls(IRBuilder<>& builder) {
   return builder.CreateThreadLocalAddress(runtime_.tls);
 }
 
-// Volatile: the optimiser knows that operator new changes no memory it can see, but what we put in
-// its place writes records.
-void Emitter::reload(IRBuilder<>& builder) {
-  Value* now = builder.CreateAlignedLoad(pointer_, tls(builder), llvm::Align(8),
-                                         /*isVolatile=*/true);
+// Volatile where the optimiser believes that the call changes no memory it can see (operator new,
+// functions declared pure): what we put in its place writes records. Elsewhere a position that is
+// not used again need not be read.
+void Emitter::reload(IRBuilder<>& builder, bool behind_its_back) {
+  Value* now = builder.CreateAlignedLoad(pointer_, tls(builder), llvm::Align(8), behind_its_back);
   builder.CreateStore(now, position_);
+}
+
+bool Emitter::looks_harmless(const llvm::CallBase& call) const {
+  const llvm::Function* callee = call.getCalledFunction();
+  llvm::LibFunc known{};
+  return call.getMemoryEffects() != llvm::MemoryEffects::unknown() ||
+         (callee != nullptr && library_.getLibFunc(*callee, known));
 }
 
 void Emitter::refill_if_full(IRBuilder<>& builder) {
@@ -262,23 +273,22 @@ void Emitter::redirect(llvm::CallBase& call) {
   call.setMemoryEffects(llvm::MemoryEffects::unknown());
 }
 
-void Emitter::emit_after_call(llvm::Instruction& call) {
+void Emitter::emit_after_call(llvm::Instruction& instruction) {
+  auto& call = llvm::cast<llvm::CallBase>(instruction);
+  const bool behind_its_back = looks_harmless(call);
   if (auto* invoke = dyn_cast<llvm::InvokeInst>(&call)) {
     // The position in memory is right at every block's start, so a destination that others share
     // may read it, too.
     for (llvm::BasicBlock* next : {invoke->getNormalDest(), invoke->getUnwindDest()}) {
       IRBuilder<> builder(&*next->getFirstInsertionPt());
-      reload(builder);
+      reload(builder, behind_its_back);
     }
     return;
   }
   if (call.isTerminator()) return;
-  if (llvm::cast<llvm::CallBase>(call).doesNotReturn() &&
-      isa<llvm::UnreachableInst>(call.getNextNode())) {
-    return;
-  }
+  if (call.doesNotReturn() && isa<llvm::UnreachableInst>(call.getNextNode())) return;
   IRBuilder<> builder(call.getNextNode());
-  reload(builder);
+  reload(builder, behind_its_back);
 }
 
 unsigned Emitter::room_before(const llvm::BasicBlock* block) const {
@@ -326,7 +336,7 @@ void Emitter::emit_entry() {
   position_ = builder.CreateAlloca(pointer_);
   if (plan_.frame) frame_ = builder.CreateAlloca(byte_);
   if (!function_.isPresplitCoroutine()) tls_ = builder.CreateThreadLocalAddress(runtime_.tls);
-  reload(builder);
+  reload(builder, false);
 }
 
 void Emitter::run() {
@@ -362,8 +372,9 @@ RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
   function->addFnAttr(llvm::Attribute::NonLazyBind);
 }
 
-void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime) {
-  Emitter(plan, unit, runtime).run();
+void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
+                   const llvm::TargetLibraryInfo& library) {
+  Emitter(plan, unit, runtime, library).run();
 }
 
 }  // namespace heddle::instrument

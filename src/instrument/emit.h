@@ -25,6 +25,7 @@ struct RuntimeInterface {
   llvm::FunctionCallee point;
 };
 
-void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime);
+void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
+                   const llvm::TargetLibraryInfo& library);
 
 }  // namespace heddle::instrument

@@ -2,6 +2,7 @@
 
 #include "instrument/address.h"
 
+#include <algorithm>
 #include <map>
 
 #include <llvm/IR/CFG.h>
@@ -206,6 +207,8 @@ void Planner::begin_segment(const llvm::BasicBlock& block, std::uint32_t index) 
         entry.incoming.push_back({.block = flow_.block_number(phi.getIncomingBlock(i)),
                                   .sources = flow_.sources(phi.getIncomingValue(i))});
       }
+      std::sort(entry.incoming.begin(), entry.incoming.end(),
+                [](const Phi::Incoming& a, const Phi::Incoming& b) { return a.block < b.block; });
       segment_.phis.push_back(std::move(entry));
     }
   }
@@ -251,11 +254,11 @@ void Planner::add_access(const Access& access) {
   step_.items.push_back(std::move(item));
 }
 
-// Whether the flow level needs to know that a segment without accesses was executed.
+// Whether the flow level needs to know that a segment without accesses was executed. The first
+// segment of a function begins an activation and a return ends it.
 bool Planner::matters(const Segment& segment, const llvm::Instruction& at) const {
-  // An activation begins with its function's first segment and ends with a return.
-  if (segment.block == 0 && segment.index == 0) return true;
-  if (!segment.phis.empty()) return true;
+  if (!accesses_ && !calls_) return false;  // arithmetic, for whoever calls it
+  if (!segment.phis.empty() || (segment.block == 0 && segment.index == 0)) return true;
   switch (segment.end) {
     case SegmentEnd::kBranch:
     case SegmentEnd::kCall:

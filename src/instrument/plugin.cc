@@ -104,7 +104,7 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
       clean_up(*function, analyses);
       const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(*function);
       const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
-      emit_function(plan, unit, runtime);
+      emit_function(plan, unit, runtime, library);
     }
     unit.finish();
     return llvm::PreservedAnalyses::none();

@@ -279,16 +279,36 @@ TEST(Access, vectors_and_arrays_on_the_stack) {
 }
 
 TEST(Access, libc_ranges_go_through_the_runtime) {
-  // The test runtime has no wrappers: the program brings its own.
   const Recorded run = record(R"(
     #include <string.h>
-    #include <stddef.h>
-    char text[16] = "hello";
-    size_t __heddle_strlen(const char* s) { size_t n = 0; while (s[n]) ++n; return n + 100; }
-    int main(void) { return strlen(text) != 105 || strlen("four") != 4; })",
+    char text[16] = "hello", copy[16];
+    int main(void) {
+      if (strlen(text) != 5) return 1;
+      if (strlen("four") != 4) return 2;           /* nothing shared */
+      strcpy(copy, text);
+      strcat(copy, "!");
+      if (strcmp(copy, text) <= 0) return 3;
+      if (strchr(copy, 'l') != copy + 2) return 4;
+      if (memcmp(copy, text, 16) == 0) return 5;
+      char* token = strtok(copy, "l");
+      return strcmp(token, "he") != 0;
+    })",
                               "-O1");
   EXPECT_EQ(run.status, 0);
-  EXPECT_EQ(run.count("libcall"), 1u);
+  std::vector<std::string> ranges;
+  for (const std::string& line : run.lines()) {
+    if (line.starts_with("range") || line == "libcall") ranges.push_back(line);
+  }
+  EXPECT_THAT(ranges,
+              ElementsAre("libcall", "range read 6",                                   // strlen
+                          "libcall", "range read 6", "range write 6",                  // strcpy
+                          "libcall", "range read 6", "range read 2", "range write 2",  // strcat
+                          "libcall", "range read 6", "range read 6",                   // strcmp
+                          "libcall", "range read 3",                                   // strchr
+                          "libcall", "range read 6", "range read 6",                   // memcmp
+                          "libcall", "range read 8", "range read 2", "range read 3",   // strtok
+                          "range write 1", "range write 8",                            //
+                          "libcall", "range read 3", "range read 3"));                 // strcmp
 }
 
 TEST(Access, long_blocks_are_cut) {

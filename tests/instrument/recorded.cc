@@ -278,6 +278,19 @@ Recorded run_recorded(const std::string& source, const RunOptions& options) {
   return out;
 }
 
+std::string compile_object(const std::string& source, const std::string& language,
+                           const std::string& flags, const std::string& object) {
+  const Folder folder;
+  const bool cpp = language == "c++";
+  const std::string file = folder.file(cpp ? "program.cc" : "program.c");
+  std::ofstream(file) << source;
+  const std::string command =
+      fmt::format("{} -g -fpass-plugin={} {} -c {} -o {} > {} 2>&1",
+                  cpp ? HEDDLE_TEST_CLANGXX " -std=c++20" : HEDDLE_TEST_CLANG, HEDDLE_TEST_PLUGIN,
+                  flags, file, object, folder.file("messages"));
+  return run(command) == 0 ? "" : command + "\n" + read_all(folder.file("messages"));
+}
+
 std::string Recorded::variable(const RecordedStep& step) const {
   const std::string_view name = catalogs[step.unit].text(site(step).variable);
   return name.empty() ? "?" : std::string(name);

@@ -54,4 +54,8 @@ struct RunOptions {
 
 Recorded run_recorded(const std::string& source, const RunOptions& options);
 
+// Compiles to an object file at `object`; what the compiler said if it failed.
+std::string compile_object(const std::string& source, const std::string& language,
+                           const std::string& flags, const std::string& object);
+
 }  // namespace heddle::test

@@ -1,0 +1,2 @@
+static int count;
+int next_number() { return ++count; }

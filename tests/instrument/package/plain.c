@@ -1,0 +1,2 @@
+int untouched = 1;
+int not_instrumented(void) { return untouched; }
