@@ -67,7 +67,7 @@ struct Unit {
 
 class UnitTable {
  public:
-  explicit UnitTable(Catalog& catalog) : catalog_(catalog), merger_(catalog) {}
+  explicit UnitTable(Catalog& catalog) : merger_(catalog) {}
 
   // `copy` is a struct heddle_unit_copy with what follows it; `address` where the unit is.
   Status add(std::uint64_t address, std::span<const std::uint8_t> copy);
@@ -86,7 +86,6 @@ class UnitTable {
  private:
   const Unit* find_slowly(std::uint64_t slot);
 
-  Catalog& catalog_;
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   const Unit* recent_ = nullptr;

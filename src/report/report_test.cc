@@ -150,7 +150,7 @@ TEST(Json, HasTheSameContent) {
 TEST(Json, SurvivesNamesThatAreNotUtf8) {
   auto findings = findings_of(kShop);
   findings[0].variables[0].name = "\xff\xfe";
-  EXPECT_NO_FATAL_FAILURE(nlohmann::json::parse(json(findings)));
+  EXPECT_TRUE(nlohmann::json::accept(json(findings)));
 }
 
 }  // namespace

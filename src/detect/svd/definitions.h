@@ -48,10 +48,10 @@ class Definitions {
         (through_shared(node, nodes_[to]) ? shared_ : plain_).insert({id, to});
     }
     // Definition 2: the earliest shared arc first (arcs are ordered by their later end).
-    for (const auto& [b, a] : shared_) {
-      const std::set<NodeId> near = connected(a, b);
-      std::erase_if(plain_, [&, b = b](const auto& arc) {
-        return arc.first >= b && near.contains(arc.second);
+    for (const auto& shared : shared_) {
+      const std::set<NodeId> near = connected(shared.second, shared.first);
+      std::erase_if(plain_, [&](const auto& arc) {
+        return arc.first >= shared.first && near.contains(arc.second);
       });
     }
   }
