@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include "base/printable.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -11,7 +13,7 @@
 
 namespace heddle::cli {
 
-Output::Output() : fd_(STDOUT_FILENO) {
+Output::Output() : fd_(STDOUT_FILENO), is_terminal_(::isatty(STDOUT_FILENO) != 0) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -23,6 +25,7 @@ Result<Output> Output::create(const std::string& path) {
 
 Output::Output(Output&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      is_terminal_(other.is_terminal_),
       path_(std::move(other.path_)),
       buffer_(std::move(other.buffer_)),
       closed_(other.closed_),
@@ -38,6 +41,7 @@ void Output::write(std::string_view text) {
 }
 
 void Output::flush() {
+  if (is_terminal_) buffer_ = printable(buffer_);
   std::string_view rest = buffer_;
   while (wanted() && !rest.empty()) {
     const ssize_t n = ::write(fd_, rest.data(), rest.size());

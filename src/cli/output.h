@@ -1,4 +1,7 @@
 // What a verb prints: standard output or a file, buffered, with its errors kept.
+//
+// Whatever a trace brought along is for the reader, not for the terminal: control characters on
+// their way to one are made visible.
 #pragma once
 
 #include "base/result.h"
@@ -40,6 +43,7 @@ class Output {
   void flush();
 
   int fd_;
+  bool is_terminal_ = false;
   std::string path_;  // empty: standard output
   std::string buffer_;
   bool closed_ = false;

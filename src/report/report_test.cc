@@ -147,6 +147,24 @@ TEST(Json, HasTheSameContent) {
   EXPECT_EQ(finding["fingerprint"].get<std::string>().size(), 16u);
 }
 
+TEST(Terminal, GivesNoOrdersThatATraceBroughtAlong) {
+  auto findings = findings_of(kShop);
+  const std::string evil =
+      "\x1b[2Jx\x7f\xc2\x9b"
+      "1m\r";
+  findings[0].variables[0].name = evil;
+  findings[0].notes.push_back(evil);
+  for (Step& step : findings[0].steps) {
+    step.thread_name = step.note = step.place.file = step.place.function = evil;
+    step.stack.push_back({.function = evil, .file = evil, .line = 1, .column = 1});
+    step.locks.push_back({.name = evil, .mode = {}, .acquired = {}});
+  }
+  const std::string text = terminal(findings);
+  EXPECT_EQ(text.find_first_of("\x1b\x7f\r"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos) << text;
+  EXPECT_NE(text.find("`\\x1b[2Jx\\x7f\\x9b1m\\x0d`"), std::string::npos) << text;
+}
+
 TEST(Json, SurvivesNamesThatAreNotUtf8) {
   auto findings = findings_of(kShop);
   findings[0].variables[0].name = "\xff\xfe";

@@ -1,5 +1,7 @@
 #include "report/source_text.h"
 
+#include "base/printable.h"
+
 #include <filesystem>
 #include <fstream>
 
@@ -45,7 +47,7 @@ const std::vector<std::string>& SourceText::lines(const std::string& file) {
   const std::string path = find(file);
   if (path.empty()) return at->second;
   std::ifstream in(path);
-  for (std::string text; std::getline(in, text);) at->second.push_back(trimmed(text));
+  for (std::string text; std::getline(in, text);) at->second.push_back(printable(trimmed(text)));
   return at->second;
 }
 

@@ -1,5 +1,6 @@
 #include "report/terminal.h"
 
+#include "base/printable.h"
 #include "report/source_text.h"
 #include "report/words.h"
 
@@ -244,11 +245,46 @@ class Printer {
   std::string out_;
 };
 
+// What a trace brought along must not give orders to the terminal.
+void make_printable(std::string& text) {
+  text = printable(text);
+}
+
+void make_printable(Place& place) {
+  make_printable(place.function);
+  make_printable(place.file);
+}
+
+void make_printable(VariableName& variable) {
+  make_printable(variable.name);
+  make_printable(variable.declared);
+}
+
+Finding made_printable(Finding finding) {
+  make_printable(finding.summary);
+  make_printable(finding.in_words);
+  make_printable(finding.replay);
+  for (std::string& note : finding.notes) make_printable(note);
+  for (VariableName& variable : finding.variables) make_printable(variable);
+  for (Step& step : finding.steps) {
+    make_printable(step.thread_name);
+    make_printable(step.place);
+    make_printable(step.note);
+    make_printable(step.variable);
+    for (Place& frame : step.stack) make_printable(frame);
+    for (HeldLock& lock : step.locks) {
+      make_printable(lock.name);
+      make_printable(lock.acquired);
+    }
+  }
+  return finding;
+}
+
 }  // namespace
 
 std::string terminal(std::span<const Finding> findings, const TerminalOptions& options) {
   Printer printer(options);
-  for (const Finding& finding : findings) printer.print(finding);
+  for (const Finding& finding : findings) printer.print(made_printable(finding));
   printer.closing(findings);
   return printer.take();
 }

@@ -1,0 +1,87 @@
+#include "finding/merge.h"
+
+#include <gtest/gtest.h>
+
+namespace heddle {
+namespace {
+
+struct Marked {
+  const char* role;
+  std::uint32_t line;
+};
+
+Finding finding(const char* detector, FindingKind kind, double rank, Address address,
+                std::vector<Marked> steps) {
+  Finding out;
+  out.kind = kind;
+  out.detectors = {detector};
+  out.rank = rank;
+  out.in_words = "in words";
+  out.variables = {
+      {.name = "x", .storage = "global", .declared = {}, .address = address, .size = 4}};
+  for (const Marked& marked : steps) {
+    Step step;
+    step.role = marked.role;
+    step.place = {.function = "f", .file = "a.c", .line = marked.line, .column = 1};
+    out.steps.push_back(step);
+  }
+  return out;
+}
+
+constexpr auto kTriple = FindingKind::kAtomicityViolation;
+constexpr auto kRace = FindingKind::kDataRace;
+
+TEST(Merge, ARaceOfTwoOfATriplesPlacesIsPartOfTheTriple) {
+  const std::vector<Finding> merged =
+      merge_findings({finding("race", kRace, 0.8, 100, {{"1", 3}, {"2", 7}}),
+                      finding("avio", kTriple, 0.1, 100, {{"P", 3}, {"R", 7}, {"I", 4}})});
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_EQ(merged[0].kind, kTriple);
+  EXPECT_EQ(merged[0].steps.size(), 3u);
+  EXPECT_EQ(merged[0].detectors, (std::vector<std::string>{"avio", "race"}));
+  EXPECT_EQ(merged[0].rank, 0.8);
+  ASSERT_EQ(merged[0].notes.size(), 1u);
+  EXPECT_EQ(merged[0].notes[0], "race: P and R are a data race.");
+}
+
+TEST(Merge, TheStrongerLabelStays) {
+  Finding unlearned = finding("avio", kTriple, 0.1, 100, {{"P", 3}, {"R", 7}, {"I", 4}});
+  unlearned.label = FindingLabel::kUnlearned;
+  const std::vector<Finding> merged = merge_findings(
+      {unlearned, finding("svd", kTriple, 0.5, 102, {{"P", 3}, {"R", 7}, {"I", 4}})});
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_EQ(merged[0].label, FindingLabel::kObserved);
+  EXPECT_EQ(merged[0].detectors, (std::vector<std::string>{"avio", "svd"}));
+}
+
+TEST(Merge, OtherMemoryOtherPlacesAndTheSameDetectorStayApart) {
+  const Finding triple = finding("avio", kTriple, 0.5, 100, {{"P", 3}, {"R", 7}, {"I", 4}});
+  EXPECT_EQ(merge_findings({triple, finding("race", kRace, 0.8, 104, {{"1", 3}, {"2", 7}})}).size(),
+            2u);
+  EXPECT_EQ(merge_findings({triple, finding("race", kRace, 0.8, 100, {{"1", 3}, {"2", 8}})}).size(),
+            2u);
+  EXPECT_EQ(
+      merge_findings({triple, finding("avio", kTriple, 0.8, 100, {{"P", 3}, {"R", 7}})}).size(),
+      2u);
+}
+
+TEST(Merge, FindingsAboutNoMemoryStayAlone) {
+  Finding deadlock;
+  deadlock.kind = FindingKind::kDeadlock;
+  deadlock.detectors = {"control"};
+  Finding hang = deadlock;
+  hang.detectors = {"watchdog"};
+  EXPECT_EQ(merge_findings({deadlock, hang}).size(), 2u);
+}
+
+TEST(Merge, HighestRankFirstAndEqualsInTheirOrder) {
+  std::vector<Finding> findings{finding("a", kRace, 0.2, 100, {{"1", 1}}),
+                                finding("b", kRace, 0.9, 200, {{"1", 2}}),
+                                finding("c", kRace, 0.2, 300, {{"1", 3}})};
+  std::string order;
+  for (const Finding& f : merge_findings(findings)) order += f.detectors[0];
+  EXPECT_EQ(order, "bac");
+}
+
+}  // namespace
+}  // namespace heddle
