@@ -14,28 +14,8 @@ namespace {
 
 constexpr std::string_view kHeader = "# heddle baseline 1";
 
-std::string_view kind_name(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kAtomicityViolation:
-      return "atomicity violation";
-    case FindingKind::kDataRace:
-      return "data race";
-    case FindingKind::kInconsistentLocking:
-      return "inconsistent locking";
-    case FindingKind::kNotSerializable:
-      return "not serializable";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kHang:
-      return "hang";
-    case FindingKind::kCrash:
-      return "crash";
-  }
-  return "finding";
-}
-
 std::string in_one_line(const Finding& finding) {
-  std::string out(kind_name(finding.kind));
+  std::string out(title(finding.kind));
   if (!finding.variables.empty() && !finding.variables[0].name.starts_with("0x")) {
     out += fmt::format(" on `{}`", finding.variables[0].name);
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heddle {
@@ -20,6 +21,8 @@ enum class FindingKind {
   kHang,
   kCrash,
 };
+
+std::string_view title(FindingKind kind);  // "atomicity violation"
 
 enum class FindingLabel { kUnlearned, kObserved, kPredicted, kConfirmed, kNotReproduced };
 

@@ -1,47 +1,15 @@
 #include "report/words.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace heddle::report {
 
-std::string_view title(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kAtomicityViolation:
-      return "atomicity violation";
-    case FindingKind::kDataRace:
-      return "data race";
-    case FindingKind::kInconsistentLocking:
-      return "inconsistent locking";
-    case FindingKind::kNotSerializable:
-      return "not serializable";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kHang:
-      return "hang";
-    case FindingKind::kCrash:
-      return "crash";
-  }
-  return "finding";
-}
-
-std::string_view name(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kAtomicityViolation:
-      return "atomicity-violation";
-    case FindingKind::kDataRace:
-      return "data-race";
-    case FindingKind::kInconsistentLocking:
-      return "inconsistent-locking";
-    case FindingKind::kNotSerializable:
-      return "not-serializable";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kHang:
-      return "hang";
-    case FindingKind::kCrash:
-      return "crash";
-  }
-  return "other";
+std::string name(FindingKind kind) {
+  std::string out(title(kind));
+  std::replace(out.begin(), out.end(), ' ', '-');
+  return out;
 }
 
 std::string_view name(FindingLabel label) {

@@ -8,8 +8,7 @@
 
 namespace heddle::report {
 
-std::string_view title(FindingKind kind);   // "atomicity violation"
-std::string_view name(FindingKind kind);    // "atomicity-violation"
+std::string name(FindingKind kind);         // "atomicity-violation"
 std::string_view name(FindingLabel label);  // "observed"
 std::string_view name(EventKind kind);      // "read"
 std::string_view name(MemoryOrder order);   // "seq_cst"; "plain" when not atomic

@@ -47,6 +47,7 @@ const char* bad_reference(const Event& event, const Catalog& catalog) {
       return event.value < catalog.segments.size() ? nullptr
                                                    : "a segment that is not in the catalog";
     case EventKind::kUnitBegin:
+    case EventKind::kUnitEnd:
     case EventKind::kMark:
       return event.value < catalog.strings.size() ? nullptr : "a string that is not in the catalog";
     default:
