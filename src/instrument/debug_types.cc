@@ -106,8 +106,12 @@ const llvm::DICompositeType* DebugTypes::find_record(llvm::StringRef ir_name,
                                                      std::uint64_t bytes) const {
   for (const llvm::StringRef prefix : {"struct.", "class.", "union."}) {
     if (!ir_name.consume_front(prefix)) continue;
+    std::string ours = ir_name.str();
+    for (std::size_t at = 0; (at = ours.find("(anonymous namespace)", at)) != std::string::npos;) {
+      ours.replace(at, 21, "(anonymous)");
+    }
     // `struct.S.12` is a second S of the same context; `struct.S.base` is S without tail padding.
-    llvm::StringRef name = ir_name;
+    llvm::StringRef name = ours;
     while (true) {
       const auto found = by_name_.find(name);
       if (found != by_name_.end()) {

@@ -267,7 +267,11 @@ void Facts::attach(llvm::Function& function) {
   locals_.clear();
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     for (llvm::DbgVariableRecord& record : llvm::filterDbgVars(instruction.getDbgRecordRange())) {
-      if (record.isDbgDeclare() && record.getAddress() != nullptr) {
+      // With optimisation the front end's declarations have become tracked assignments by now.
+      const bool whole =
+          record.isDbgDeclare() ||
+          (record.isDbgAssign() && !record.getExpression()->getFragmentInfo().has_value());
+      if (whole && record.getAddress() != nullptr) {
         locals_.try_emplace(record.getAddress(), record.getVariable());
       }
     }
