@@ -13,7 +13,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 FUZZ_SECONDS ?= 300
 
-.PHONY: all demo test bench fuzz lint format setup build clean
+.PHONY: all demo test bench fuzz lint format setup configure build clean
 .DEFAULT_GOAL := all
 
 all: build
@@ -21,17 +21,21 @@ all: build
 setup:
 	@scripts/setup
 
-build: setup
+configure: setup
 	@mkdir -p $(BUILD)
 	@[ -f $(BUILD)/build.ninja ] || { echo "heddle: configuring $(BUILD)"; \
 	  cmake --preset $(PRESET) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log >&2; exit 1; }; }
+
+build: configure
 	@echo "heddle: building $(BUILD)"
 	@cmake --build $(BUILD) -j $(JOBS)
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-demo: build
+demo: configure
+	@echo "heddle: building what the demonstration needs"
+	@cmake --build $(BUILD) -j $(JOBS) --target heddle_tools
 	@scripts/demo $(BUILD)
 
 bench: build
