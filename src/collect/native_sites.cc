@@ -93,7 +93,42 @@ struct NativeSites::Modules {
   char path_text[16] = "/usr/lib/debug";
   char* debug_path = path_text;
   Dwfl* dwfl = nullptr;
+
+  // Which unit of debug information has the code at an address.
+  struct Code {
+    Dwarf_Addr first;
+    Dwarf_Addr last;  // one past
+    Dwarf_Die unit;
+    Dwarf_Addr bias;
+  };
+  const Code* code_at(Dwfl_Module* module, Dwarf_Addr address);
+
+ private:
+  absl::flat_hash_map<Dwfl_Module*, std::vector<Code>> code_;  // by first address
 };
+
+// libdwfl's own look-up needs .debug_aranges, which clang does not write: so from the units'
+// ranges.
+const NativeSites::Modules::Code* NativeSites::Modules::code_at(Dwfl_Module* module,
+                                                                Dwarf_Addr address) {
+  const auto [at, is_new] = code_.try_emplace(module);
+  std::vector<Code>& all = at->second;
+  if (is_new) {
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0, first = 0, last = 0;
+      for (std::ptrdiff_t next = 0; (next = dwarf_ranges(unit, next, &base, &first, &last)) > 0;) {
+        all.push_back({first + bias, last + bias, *unit, bias});
+      }
+    }
+    std::sort(all.begin(), all.end(),
+              [](const Code& a, const Code& b) { return a.first < b.first; });
+  }
+  const auto after = std::upper_bound(all.begin(), all.end(), address,
+                                      [](Dwarf_Addr a, const Code& c) { return a < c.first; });
+  if (after == all.begin() || address >= std::prev(after)->last) return nullptr;
+  return &*std::prev(after);
+}
 
 NativeSites::NativeSites(Catalog& catalog)
     : catalog_(catalog), modules_(std::make_unique<Modules>()) {}
@@ -139,21 +174,28 @@ NativeSites::Place NativeSites::find(Address return_address) {
     place.linkage_name = symbol;
     place.function = demangle(symbol);
   }
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module, inside, &bias);
-  if (unit == nullptr) return place;
-  if (Dwfl_Line* line = dwfl_module_getsrc(module, inside); line != nullptr) {
+  const Modules::Code* code = modules_->code_at(module, inside);
+  if (code == nullptr) return place;
+  Dwarf_Die found = code->unit;
+  Dwarf_Die* const unit = &found;
+  if (Dwarf_Line* line = dwarf_getsrc_die(unit, inside - code->bias); line != nullptr) {
     int number = 0;
     int column = 0;
-    const char* file = dwfl_lineinfo(line, nullptr, &number, &column, nullptr, nullptr);
+    const char* file = dwarf_linesrc(line, nullptr, nullptr);
     if (file != nullptr) place.file = file;
-    place.line = static_cast<std::uint32_t>(std::max(number, 0));
-    place.column = static_cast<std::uint32_t>(std::max(column, 0));
+    if (dwarf_lineno(line, &number) == 0) place.line = static_cast<std::uint32_t>(number);
+    if (dwarf_linecol(line, &column) == 0) place.column = static_cast<std::uint32_t>(column);
   }
   // Innermost first. Each inlined function says where it was called: that is the place in the next
-  // one outwards.
+  // one outwards. Scopes by address follow an inlined function to where it was defined; only scopes
+  // by entry lead to where it was inlined.
+  Dwarf_Die* innermost_scope = nullptr;
   Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, inside - bias, &scopes);
+  int count = 0;
+  if (dwarf_getscopes(unit, inside - code->bias, &innermost_scope) > 0) {
+    count = dwarf_getscopes_die(&innermost_scope[0], &scopes);
+  }
+  std::free(innermost_scope);
   Place innermost = place;
   bool named = false;
   for (int i = 0; i < count; ++i) {

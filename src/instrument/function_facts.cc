@@ -47,11 +47,6 @@ bool in_standard_namespace(const llvm::DIScope* scope) {
   return false;
 }
 
-bool in_system_header(StringRef path) {
-  return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/gcc/") ||
-         path.starts_with("/usr/lib/llvm-") || path.starts_with("/usr/lib/clang/");
-}
-
 const llvm::DICompositeType* class_of(const llvm::DISubprogram& program) {
   if (const llvm::DISubprogram* declaration = program.getDeclaration()) {
     if (const auto* record = dyn_cast_or_null<llvm::DICompositeType>(declaration->getScope())) {
@@ -105,6 +100,11 @@ const llvm::DICompositeType* first_struct(const llvm::DISubprogram& program) {
 }
 
 }  // namespace
+
+bool in_system_header(StringRef path) {
+  return path.starts_with("/usr/include/") || path.starts_with("/usr/lib/gcc/") ||
+         path.starts_with("/usr/lib/llvm-") || path.starts_with("/usr/lib/clang/");
+}
 
 bool is_standard(const llvm::Function& function) {
   const llvm::DISubprogram* program = function.getSubprogram();

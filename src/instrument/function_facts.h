@@ -12,6 +12,8 @@ namespace heddle::instrument {
 // Of the standard library: its templates are compiled with the program, but are nobody's units.
 bool is_standard(const llvm::Function& function);
 
+bool in_system_header(llvm::StringRef path);
+
 // A complete-object constructor or destructor that only calls its base-object twin, or a deleting
 // destructor: not a call that a person wrote.
 bool is_structor_shell(const llvm::Function& function);

@@ -132,6 +132,10 @@ Site Planner::site_at(const llvm::Instruction& instruction) {
   site.function = id_;
   site.ordinal = ordinal_++;
   if (const llvm::DILocation* place = instruction.getDebugLoc().get()) {
+    // What stands in a header of the library is the caller's doing, and the caller's line.
+    while (place->getInlinedAt() != nullptr && in_system_header(file_path(place->getFile()))) {
+      place = place->getInlinedAt();
+    }
     site.file = unit_.intern(file_path(place->getFile()));
     site.line = place->getLine();
     site.column = place->getColumn();

@@ -6,7 +6,9 @@
 // which every -O level and the pre-link half of both kinds of LTO run:
 //
 //   1. facts      describe every access while the front end's shape is there         facts.h
-//   2. clean up   locals whose address stays here become registers; dead and empty blocks go.
+//   2. inline     small functions of the standard library go into their callers
+//                                                                            library_inlining.h
+//      clean up   locals whose address stays here become registers; dead and empty blocks go.
 //                 Nothing that could merge, move or invent an access of shared memory
 //   3. plan       sites, segments, flow facts                                         plan.h
 //   4. emit       the inline code, then the tables                                    emit.h,
@@ -16,8 +18,11 @@
 #include "instrument/debug_types.h"
 #include "instrument/emit.h"
 #include "instrument/facts.h"
+#include "instrument/library_inlining.h"
 #include "instrument/plan.h"
 #include "instrument/unit.h"
+
+#include <set>
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
@@ -98,10 +103,21 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
       }
     }
 
+    const std::set<llvm::Function*> wanted(functions.begin(), functions.end());
+    inline_library(
+        module, [&](llvm::Function& function) { return wanted.contains(&function); },
+        [&](llvm::Function& function) { clean_up(function, analyses); });
+    // Functions that nobody calls any more would only be described for nothing.
+    std::erase_if(functions, [](llvm::Function* function) {
+      function->removeDeadConstantUsers();
+      const llvm::Comdat* group = function->getComdat();
+      return function->isDiscardableIfUnused() && function->use_empty() &&
+             (group == nullptr || group->getUsers().size() == 1);
+    });
+
     Unit unit(module);
     RuntimeInterface runtime(module);
     for (llvm::Function* function : functions) {
-      clean_up(*function, analyses);
       const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(*function);
       const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
       emit_function(plan, unit, runtime, library);
