@@ -229,11 +229,34 @@ SiteId NativeSites::look_up(Address return_address, EventKind kind) {
     site.kind = kind;
     site.flags = Site::kSync;
     site.key = key_of(place, kind);
+    name_object(site);
     result = static_cast<SiteId>(catalog_.sites.size());
     catalog_.sites.push_back(site);
   }
   sites_.emplace(std::pair(return_address, kind), result);
   return result;
+}
+
+// By the name of the file without its folders: the compiler and the debug information need not
+// agree on them.
+void NativeSites::name_object(Site& site) {
+  const auto place_of = [&](const Site& at) {
+    const std::string_view path = catalog_.text(at.file);
+    return fmt::format("{}:{}:{}", path.substr(path.rfind('/') + 1), at.line, at.column);
+  };
+  for (; seen_sites_ < catalog_.sites.size(); ++seen_sites_) {
+    const Site& noted = catalog_.sites[seen_sites_];
+    if ((noted.flags & Site::kSync) == 0 || noted.function != 0 || noted.variable == 0) continue;
+    const auto [at, is_new] = noted_.try_emplace(place_of(noted), static_cast<SiteId>(seen_sites_));
+    if (!is_new && catalog_.site(at->second).variable != noted.variable) at->second = 0;
+  }
+  const auto found = noted_.find(place_of(site));
+  if (found == noted_.end()) return;
+  const Site& noted = catalog_.site(found->second);
+  site.variable = noted.variable;
+  site.type = noted.type;
+  site.field = noted.field;
+  site.offset = noted.offset;
 }
 
 // The function that instrumented code knows by that name, or a new one.

@@ -3,7 +3,8 @@
 // The runtime's own events (locks, threads, memory) carry the return address of the intercepted
 // call. This finds its source by libdw: the chain of inlined functions at that address, and of it
 // the first frame that is not in a system header, because the lock() that matters is the program's
-// line and not the line in <mutex>. Every address is looked up once.
+// line and not the line in <mutex>. Every address is looked up once. What the object of such a call
+// is called, the compiler noted at that place.
 #pragma once
 
 #include "trace/catalog.h"
@@ -44,10 +45,15 @@ class NativeSites {
   Place find(Address return_address);
   FunctionId function_of(const Place& place);
   static std::uint64_t key_of(const Place& place, EventKind kind);
+  void name_object(Site& site);
 
   Catalog& catalog_;
   std::unique_ptr<Modules> modules_;
   absl::flat_hash_map<std::pair<Address, EventKind>, SiteId> sites_;
+  // "file:line:column" of calls that the compiler noted, to their sites; 0 where objects of
+  // different names are meant.
+  absl::flat_hash_map<std::string, SiteId> noted_;
+  std::size_t seen_sites_ = 1;
 };
 
 }  // namespace heddle::collect

@@ -10,6 +10,16 @@ std::string_view base_name(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
+// `Account.balance` for `(anonymous)::Account.balance`: the reader has the file next to it.
+std::string without_unnamed(std::string_view name) {
+  constexpr std::string_view kUnnamed = "(anonymous)::";
+  std::string out(name);
+  for (std::size_t at = 0; (at = out.find(kUnnamed, at)) != std::string::npos;) {
+    out.erase(at, kUnnamed.size());
+  }
+  return out;
+}
+
 }  // namespace
 
 void Describer::on(const Event& event) {
@@ -17,6 +27,11 @@ void Describer::on(const Event& event) {
     blocks_[event.address] = {event.value, event.site};
   } else if (event.kind == EventKind::kFree) {
     blocks_.erase(event.address);
+  } else if (event.kind == EventKind::kAcquire && catalog_.site(event.site).variable != 0) {
+    NamedLock& lock = locks_[event.address];
+    const StringId name = catalog_.site(event.site).variable;
+    if (lock.number != 0 && catalog_.site(lock.site).variable == name) return;
+    lock = {event.site, ++lock_counts_[name]};
   }
 }
 
@@ -32,7 +47,7 @@ VariableName Describer::variable(SiteId id, Address address, std::uint32_t size)
   out.address = address;
   out.size = size;
   const Site& site = catalog_.site(id);
-  const std::string_view from_site = catalog_.text(site.variable);
+  const std::string from_site = without_unnamed(catalog_.text(site.variable));
   const bool is_member = site.type != 0;
   if (const Symbol* symbol = symbol_at(address)) {
     const std::string_view name = catalog_.text(symbol->name);
@@ -67,7 +82,7 @@ VariableName Describer::variable(SiteId id, Address address, std::uint32_t size)
     return out;
   }
   out.storage = is_member ? "member" : "";
-  out.name = from_site.empty() ? fmt::format("{:#x}", address) : std::string(from_site);
+  out.name = from_site.empty() ? fmt::format("{:#x}", address) : from_site;
   return out;
 }
 
@@ -77,13 +92,21 @@ std::string Describer::thread(ThreadId thread) const {
 }
 
 std::string Describer::object(Address address) const {
+  const auto named = locks_.find(address);
+  const Site& site = catalog_.site(named == locks_.end() ? 0 : named->second.site);
   if (const Symbol* symbol = symbol_at(address)) {
     const std::uint64_t offset = address - symbol->address;
     const std::string_view name = catalog_.text(symbol->name);
+    if (site.field != 0) return fmt::format("{}.{}", name, catalog_.text(site.field));
     return offset == 0 ? std::string(name) : fmt::format("{}+{}", name, offset);
   }
-  const VariableName block = variable(0, address, 0);
-  return block.name;
+  if (site.variable != 0) {
+    // Several objects of one class: their locks are told apart by number.
+    const std::uint32_t number = named->second.number;
+    const std::string name = without_unnamed(catalog_.text(site.variable));
+    return number == 1 ? name : fmt::format("{}#{}", name, number);
+  }
+  return variable(0, address, 0).name;
 }
 
 std::vector<Place> Describer::stack(const CallStacks& stacks, StackId stack, SiteId site) const {

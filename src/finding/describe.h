@@ -13,13 +13,16 @@
 #include <string>
 #include <vector>
 
+#include <absl/container/flat_hash_map.h>
+
 namespace heddle {
 
 class Describer {
  public:
   explicit Describer(const Catalog& catalog) : catalog_(catalog) {}
 
-  // Takes note of Alloc and Free; every other event is ignored.
+  // Takes note of Alloc and Free, and of what locks are called where they are taken; every other
+  // event is ignored.
   void on(const Event& event);
 
   Place place(SiteId site) const;
@@ -36,11 +39,18 @@ class Describer {
     SiteId site{};
   };
 
+  struct NamedLock {
+    SiteId site{};           // one that names it
+    std::uint32_t number{};  // among the locks of that name, from 1
+  };
+
   const Symbol* symbol_at(Address address) const;
   void index_symbols() const;
 
   const Catalog& catalog_;
-  std::map<Address, Block> blocks_;                 // live heap blocks
+  absl::flat_hash_map<Address, NamedLock> locks_;
+  absl::flat_hash_map<StringId, std::uint32_t> lock_counts_;  // by name
+  std::map<Address, Block> blocks_;                           // live heap blocks
   mutable std::map<Address, std::size_t> symbols_;  // start address → index in the catalog
   mutable std::size_t indexed_symbols_ = 0;
 };

@@ -52,6 +52,21 @@ TEST_F(DescriberTest, AHeapBlockIsNamedByItsAllocationUntilItIsFreed) {
   EXPECT_EQ(describe.variable(0, 0x5008, 8).name, "0x5008");
 }
 
+TEST_F(DescriberTest, ALockIsCalledWhatItIsCalledWhereItIsTaken) {
+  const SiteId site = site_in("bank.cc", 12);
+  catalog.sites[site].variable = catalog.strings.intern("(anonymous)::Account.lock");
+  catalog.sites[site].field = catalog.strings.intern("lock");
+  symbol("main_account", 0x1000, 64);
+  Describer describe(catalog);
+  EXPECT_EQ(describe.object(0x7000), "0x7000");
+  for (const Address address : {0x7000, 0x8000, 0x7000, 0x1008}) {
+    describe.on(event(EventKind::kAcquire, address, 0, site));
+  }
+  EXPECT_EQ(describe.object(0x7000), "Account.lock");
+  EXPECT_EQ(describe.object(0x8000), "Account.lock#2") << "another account's";
+  EXPECT_EQ(describe.object(0x1008), "main_account.lock");
+}
+
 TEST_F(DescriberTest, SymbolsOfModulesLoadedLaterAreFound) {
   const Describer describe(catalog);
   EXPECT_EQ(describe.object(0x9000), "0x9000");

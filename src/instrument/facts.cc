@@ -1,5 +1,7 @@
 #include "instrument/facts.h"
 
+#include "instrument/function_facts.h"
+
 #include <optional>
 
 #include <llvm/BinaryFormat/Dwarf.h>
@@ -73,6 +75,22 @@ std::optional<unsigned> first_bit_loaded(const llvm::LoadInst& load) {
     }
   }
   return std::nullopt;
+}
+
+// std::mutex, pthread_rwlock_t, sem_t …: told by the name, since each library has its own.
+bool is_sync_type(const llvm::DIType* type) {
+  static constexpr llvm::StringRef kWords[] = {"mutex",     "rwlock", "spinlock", "cond",  "sem_t",
+                                               "semaphore", "latch",  "barrier",  "mtx_t", "cnd_t"};
+  while (type != nullptr) {
+    const std::string name = type->getName().split('<').first.lower();  // no lock_guard<mutex>
+    for (const llvm::StringRef word : kWords) {
+      if (llvm::StringRef(name).contains(word)) return true;
+    }
+    const auto* derived = dyn_cast<llvm::DIDerivedType>(type);
+    if (derived == nullptr || derived->getTag() == llvm::dwarf::DW_TAG_pointer_type) return false;
+    type = derived->getBaseType();
+  }
+  return false;
 }
 
 }  // namespace
@@ -263,6 +281,18 @@ void Facts::attach_one(llvm::Instruction& access, const llvm::Value* address, st
   facts_.push_back(std::move(fact));
 }
 
+void Facts::note_sync_call(const llvm::CallBase& call) {
+  const llvm::DILocation* place = call.getDebugLoc().get();
+  if (place == nullptr || isa<llvm::IntrinsicInst>(call)) return;
+  for (const llvm::Use& argument : call.args()) {
+    if (!argument->getType()->isPointerTy() || !is_sync_type(place_of(argument.get(), 0).type)) {
+      continue;
+    }
+    AccessFact object = describe(argument.get(), 0, call);
+    if (!object.variable.empty()) sync_calls_.push_back({place, std::move(object)});
+  }
+}
+
 void Facts::attach(llvm::Function& function) {
   locals_.clear();
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
@@ -282,7 +312,11 @@ void Facts::attach(llvm::Function& function) {
     }
   }
   const llvm::DataLayout& layout = module_.getDataLayout();
+  const bool is_users = !is_standard(function);
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (const auto* call = dyn_cast<llvm::CallBase>(&instruction); call != nullptr && is_users) {
+      note_sync_call(*call);
+    }
     if (const auto* load = dyn_cast<llvm::LoadInst>(&instruction)) {
       if (isa<llvm::AllocaInst>(load->getPointerOperand()) && load->getType()->isPointerTy()) {
         continue;  // a pointer variable on its way to being a register

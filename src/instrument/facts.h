@@ -28,6 +28,13 @@ struct AccessFact {
   bool bit_field{};
 };
 
+// A call that is handed a lock, a condition or the like: the call's place, and what the object is
+// called. The runtime sees addresses of such objects only.
+struct SyncFact {
+  const llvm::DILocation* place{};
+  AccessFact object;
+};
+
 class Facts {
  public:
   Facts(llvm::Module& module, const DebugTypes& types);
@@ -38,6 +45,8 @@ class Facts {
   // The description of an access; `destination` tells the two addresses of a copy apart. Null if
   // there is none.
   const AccessFact* of(const llvm::Instruction& access, bool destination) const;
+
+  const std::vector<SyncFact>& sync_calls() const { return sync_calls_; }
 
  private:
   // Where an address leads: the type of what is there and how one would name it.
@@ -61,6 +70,7 @@ class Facts {
                       const llvm::Instruction& access);
   void attach_one(llvm::Instruction& access, const llvm::Value* address, std::uint64_t bytes,
                   unsigned kind);
+  void note_sync_call(const llvm::CallBase& call);
 
   llvm::Module& module_;
   const DebugTypes& types_;
@@ -68,6 +78,7 @@ class Facts {
   unsigned destination_kind_;  // of the destination of a copy
   llvm::DenseMap<const llvm::Value*, const llvm::DILocalVariable*> locals_;
   std::vector<AccessFact> facts_;
+  std::vector<SyncFact> sync_calls_;
 };
 
 }  // namespace heddle::instrument

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Support/xxhash.h>
 
 namespace heddle::instrument {
 namespace {
@@ -442,6 +444,26 @@ FunctionPlan plan_function(llvm::Function& function, Unit& unit, const Facts& fa
                            const DebugTypes& types, const llvm::TargetLibraryInfo& library) {
   Function entry = describe_function(function, types, unit.catalog().strings);
   return Planner(function, unit, facts, library).run(entry);
+}
+
+void plan_sync_calls(const Facts& facts, Unit& unit) {
+  for (const SyncFact& fact : facts.sync_calls()) {
+    Site site;
+    const std::string file = file_path(fact.place->getFile());
+    site.file = unit.intern(file);
+    site.line = fact.place->getLine();
+    site.column = fact.place->getColumn();
+    site.kind = EventKind::kAcquire;
+    site.flags = Site::kSync;
+    site.variable = unit.intern(fact.object.variable);
+    site.type = unit.intern(fact.object.type);
+    site.field = unit.intern(fact.object.field);
+    site.offset = fact.object.offset;
+    // Units that include the same header say the same.
+    site.key = llvm::xxh3_64bits(
+        fmt::format("{}:{}:{}:{}", file, site.line, site.column, fact.object.variable));
+    unit.catalog().sites.push_back(site);
+  }
 }
 
 }  // namespace heddle::instrument

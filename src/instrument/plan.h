@@ -58,4 +58,8 @@ struct FunctionPlan {
 FunctionPlan plan_function(llvm::Function& function, Unit& unit, const Facts& facts,
                            const DebugTypes& types, const llvm::TargetLibraryInfo& library);
 
+// Adds a site of kind Acquire with the name of the object for every call that facts.h noted; the
+// collector finds it by its place when the runtime reports the call.
+void plan_sync_calls(const Facts& facts, Unit& unit);
+
 }  // namespace heddle::instrument

@@ -122,6 +122,7 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
       const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
       emit_function(plan, unit, runtime, library);
     }
+    plan_sync_calls(facts, unit);
     unit.finish();
     return llvm::PreservedAnalyses::none();
   }
