@@ -41,7 +41,8 @@ void take_in(llvm::Function& caller, const llvm::SmallPtrSetImpl<llvm::Function*
   std::vector<llvm::CallBase*> calls;
   for (llvm::Instruction& instruction : llvm::instructions(caller)) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-    if (call == nullptr || call->isNoInline() || call->isMustTailCall()) continue;
+    if (call == nullptr || call->isMustTailCall()) continue;
+    if (call->getAttributes().hasFnAttr(llvm::Attribute::NoInline)) continue;
     if (small.contains(call->getCalledFunction())) calls.push_back(call);
   }
   unsigned size = caller.getInstructionCount();

@@ -35,6 +35,6 @@ for level in -O0 -O1 -O2; do
   expect 0 "$heddle" show locks.heddle
   grep ' acq ' "$out" | grep -qE ' Account.lock_ .*locks.cc:7:' || fail "$level: the first lock"
   grep ' acq ' "$out" | grep -qE ' Account.lock_#2 .*locks.cc:7:' || fail "$level: the second lock"
-  grep ' acq ' "$out" | grep -qE ' waiting.mutex .*locks.cc:24:' || fail "$level: the queue's lock"
-  grep ' rel ' "$out" | grep -qE ' waiting.mutex .*locks.cc:26:' || fail "$level: the release"
+  grep ' acq ' "$out" | grep -qE ' waiting.mutex .*locks.cc:25:' || fail "$level: the queue's lock"
+  grep ' rel ' "$out" | grep -qE ' waiting.mutex .*locks.cc:27:' || fail "$level: the release"
 done
