@@ -50,7 +50,7 @@ VariableName Describer::variable(SiteId id, Address address, std::uint32_t size)
   const std::string from_site = without_unnamed(catalog_.text(site.variable));
   const bool is_member = site.type != 0;
   if (const Symbol* symbol = symbol_at(address)) {
-    const std::string_view name = catalog_.text(symbol->name);
+    const std::string name = without_unnamed(catalog_.text(symbol->name));
     const std::uint64_t offset = address - symbol->address;
     out.storage = "global";
     out.declared = {"", std::string(catalog_.text(symbol->file)), symbol->line, 0};
@@ -96,9 +96,9 @@ std::string Describer::object(Address address) const {
   const Site& site = catalog_.site(named == locks_.end() ? 0 : named->second.site);
   if (const Symbol* symbol = symbol_at(address)) {
     const std::uint64_t offset = address - symbol->address;
-    const std::string_view name = catalog_.text(symbol->name);
+    const std::string name = without_unnamed(catalog_.text(symbol->name));
     if (site.field != 0) return fmt::format("{}.{}", name, catalog_.text(site.field));
-    return offset == 0 ? std::string(name) : fmt::format("{}+{}", name, offset);
+    return offset == 0 ? name : fmt::format("{}+{}", name, offset);
   }
   if (site.variable != 0) {
     // Several objects of one class: their locks are told apart by number.
