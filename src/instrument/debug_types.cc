@@ -47,6 +47,12 @@ const llvm::DIType* pointee(const llvm::DIType* type) {
   }
 }
 
+bool is_reference(const llvm::DIType* type) {
+  const auto* derived = dyn_cast_or_null<llvm::DIDerivedType>(strip_typedefs(type));
+  return derived != nullptr && (derived->getTag() == dwarf::DW_TAG_reference_type ||
+                                derived->getTag() == dwarf::DW_TAG_rvalue_reference_type);
+}
+
 const llvm::DICompositeType* as_record(const llvm::DIType* type) {
   const auto* composite = dyn_cast_or_null<llvm::DICompositeType>(strip_typedefs(type));
   return composite != nullptr && is_record(composite->getTag()) ? composite : nullptr;

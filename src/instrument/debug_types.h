@@ -19,6 +19,8 @@ const llvm::DIType* strip_typedefs(const llvm::DIType* type);
 // What a pointer or reference points to; null when `type` is neither.
 const llvm::DIType* pointee(const llvm::DIType* type);
 
+bool is_reference(const llvm::DIType* type);
+
 // A struct, class or union; null otherwise.
 const llvm::DICompositeType* as_record(const llvm::DIType* type);
 

@@ -195,7 +195,10 @@ Facts::Place Facts::place_of(const llvm::Value* address, unsigned depth) {
       if (record->getElements().empty()) break;
       enter_record(place, record, 0);
     }
-    return typed(pointee(place.type));
+    Place there = typed(pointee(place.type));
+    // A reference is called what it stands for: a lambda's captures have their variables' names.
+    if (is_reference(place.type)) there.root = reference_name(place);
+    return there;
   }
   if (const auto* call = dyn_cast<llvm::CallBase>(address)) {
     if (const auto* local = dyn_cast<llvm::IntrinsicInst>(call);
@@ -219,6 +222,18 @@ Facts::Place Facts::place_of(const llvm::Value* address, unsigned depth) {
     return place_of(cast_op->getOperand(0), depth + 1);
   }
   return {};
+}
+
+// The library's own parameters (`__x`) say nothing to anybody.
+std::string Facts::reference_name(const Place& reference) const {
+  if (reference.element) return {};
+  std::string name = reference.root;
+  if (reference.record != nullptr) {
+    Member member;
+    if (!types_.find_member(reference.record, reference.record_offset, member)) return {};
+    name = member.declaration->getName().str();
+  }
+  return name.starts_with("__") ? std::string() : name;
 }
 
 AccessFact Facts::describe(const llvm::Value* address, std::uint64_t bytes,
@@ -335,8 +350,13 @@ void Facts::attach(llvm::Function& function) {
     } else if (const auto* copy = dyn_cast<llvm::AnyMemTransferInst>(&instruction)) {
       const auto* length = dyn_cast<llvm::ConstantInt>(copy->getLength());
       const std::uint64_t bytes = length != nullptr ? length->getZExtValue() : 0;
+      const llvm::DILocation* place = instruction.getDebugLoc().get();
       attach_one(instruction, copy->getRawSource(), bytes, kind_);
+      if (place != nullptr && instruction.hasMetadata(kind_))
+        copies_[{place, 0}] = facts_.size() - 1;
       attach_one(instruction, copy->getRawDest(), bytes, destination_kind_);
+      if (place != nullptr && instruction.hasMetadata(destination_kind_))
+        copies_[{place, 1}] = facts_.size() - 1;
     } else if (const auto* fill = dyn_cast<llvm::AnyMemSetInst>(&instruction)) {
       const auto* length = dyn_cast<llvm::ConstantInt>(fill->getLength());
       attach_one(instruction, fill->getRawDest(), length != nullptr ? length->getZExtValue() : 0,
@@ -347,7 +367,12 @@ void Facts::attach(llvm::Function& function) {
 
 const AccessFact* Facts::of(const llvm::Instruction& access, bool destination) const {
   const llvm::MDNode* node = access.getMetadata(destination ? destination_kind_ : kind_);
-  if (node == nullptr) return nullptr;
+  if (node == nullptr) {
+    if (!isa<llvm::LoadInst, llvm::StoreInst>(access) || !access.getDebugLoc()) return nullptr;
+    const unsigned direction = isa<llvm::StoreInst>(access) ? 1 : 0;
+    const auto copy = copies_.find({access.getDebugLoc().get(), direction});
+    return copy != copies_.end() ? &facts_[copy->second] : nullptr;
+  }
   const auto* number = llvm::mdconst::extract<llvm::ConstantInt>(node->getOperand(0));
   return &facts_[number->getZExtValue()];
 }

@@ -66,6 +66,7 @@ class Facts {
   Place place_of(const llvm::Value* address, unsigned depth);
   Place step(Place place, const llvm::GEPOperator& gep);
   void enter_record(Place& place, const llvm::DICompositeType* record, std::uint64_t offset) const;
+  std::string reference_name(const Place& reference) const;
   AccessFact describe(const llvm::Value* address, std::uint64_t bytes,
                       const llvm::Instruction& access);
   void attach_one(llvm::Instruction& access, const llvm::Value* address, std::uint64_t bytes,
@@ -79,6 +80,8 @@ class Facts {
   llvm::DenseMap<const llvm::Value*, const llvm::DILocalVariable*> locals_;
   std::vector<AccessFact> facts_;
   std::vector<SyncFact> sync_calls_;
+  // Of copies, by place and direction: what becomes of one that is cut into loads and stores.
+  llvm::DenseMap<std::pair<const llvm::DILocation*, unsigned>, std::size_t> copies_;
 };
 
 }  // namespace heddle::instrument

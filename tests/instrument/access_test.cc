@@ -144,6 +144,49 @@ TEST_P(AtLevel, members_have_type_field_and_offset) {
   EXPECT_EQ(run.catalogs[0].text(deposit.class_name), "node");
 }
 
+TEST_P(AtLevel, objects_on_the_stack_have_names) {
+  const Recorded run = run_recorded(R"(
+    void keep(void*);
+    void* kept;
+    namespace {
+    class Account {
+     public:
+      void deposit(int n) { balance_ = balance_ + n; }
+      int x = 0;
+     private:
+      int balance_ = 0;
+    };
+    struct Pair { int first, second; };
+    template <class T> struct Box { T other; T value; void set(T v) { value = v; } };
+    }
+    template <class F> void call(const F& f) { f(); }
+    void keep(void* p) { kept = p; }
+    int main() {
+      Account account;
+      Pair pair{1, 2};
+      Box<long> box;
+      int plain = 0, table[4];
+      keep(&pair);
+      call([&] {
+        account.deposit(3);
+        box.set(4);
+        plain = 4;
+        table[3] = 1;
+        Pair other = pair;
+        pair = Pair{other.second, 3};
+      });
+    })",
+                                    {.flags = GetParam(), .language = "c++"});
+  EXPECT_EQ(run.error, "");
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.count("read (anonymous)::Account.balance_ 4"), 1u);
+  EXPECT_EQ(run.count("write (anonymous)::Account.balance_ 4"), 2u);
+  EXPECT_EQ(run.count("write (anonymous)::Box<long>.value 8"), 1u);
+  EXPECT_EQ(run.count("write plain 4"), 2u);
+  EXPECT_EQ(run.count("write table[] 4"), 1u);
+  EXPECT_GE(run.count("write pair 4") + run.count("write pair 8"), 1u);
+}
+
 TEST_P(AtLevel, bit_fields_have_their_names) {
   const Recorded run = record(R"(
     struct flags { unsigned ready : 1; unsigned mode : 3; int level : 5; } f;
