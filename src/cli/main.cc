@@ -4,6 +4,7 @@
 #include "cli/descriptors.h"
 #include "cli/learn.h"
 #include "cli/record.h"
+#include "cli/run.h"
 #include "cli/trace_verbs.h"
 #include "cli/verb.h"
 #include "cli/verb_check.h"
@@ -17,6 +18,7 @@ namespace heddle::cli {
 std::span<const Verb> verbs() {
   static const std::vector<Verb> table = {
       kRecordVerb,       // a program's run becomes a trace
+      kRunVerb,          // detectors while a program runs
       kReplayVerb,       // a recorded schedule again
       kTryVerb,          // many schedules
       kLearnVerb,        // invariants from passing runs

@@ -17,4 +17,8 @@ void warn(const std::string& message) {
   fmt::print(stderr, "heddle: warning: {}\n", message);
 }
 
+void tell(const std::string& message) {
+  fmt::print(stderr, "heddle: {}\n", message);
+}
+
 }  // namespace heddle::cli

@@ -1,4 +1,4 @@
-// What a verb says when something is wrong: one line on standard error.
+// What a verb says when something is wrong, or worth a word: one line on standard error.
 #pragma once
 
 #include "base/result.h"
@@ -10,5 +10,6 @@ namespace heddle::cli {
 // Gives the exit status for it.
 int fail(const Error& error);
 void warn(const std::string& message);
+void tell(const std::string& message);
 
 }  // namespace heddle::cli

@@ -17,6 +17,11 @@ Output::Output() : fd_(STDOUT_FILENO), is_terminal_(::isatty(STDOUT_FILENO) != 0
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+Output Output::standard_error() {
+  std::signal(SIGPIPE, SIG_IGN);
+  return Output(STDERR_FILENO, {});
+}
+
 Result<Output> Output::create(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
   if (fd < 0) return Error{fmt::format("{}: cannot create: {}", path, std::strerror(errno))};
@@ -60,8 +65,9 @@ Status Output::finish() {
   flush();
   if (error_ == 0 && !path_.empty() && ::close(std::exchange(fd_, -1)) != 0) error_ = errno;
   if (error_ == 0) return Done{};
-  return Error{fmt::format("{}: cannot write: {}", path_.empty() ? "standard output" : path_,
-                           std::strerror(error_))};
+  const std::string standard = fd_ == STDERR_FILENO ? "standard error" : "standard output";
+  return Error{
+      fmt::format("{}: cannot write: {}", path_.empty() ? standard : path_, std::strerror(error_))};
 }
 
 void Output::discard() {

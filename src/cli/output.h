@@ -15,12 +15,18 @@ class Output {
  public:
   // Standard output. While it lives, a reader that goes away (`| head`) is not a signal.
   Output();
+  // Standard error, for what must not mix with a program's own output.
+  static Output standard_error();
   // A file, made or emptied.
   static Result<Output> create(const std::string& path);
 
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;
   ~Output();
+
+  int descriptor() const { return fd_; }
+  // What is written was made printable already, and may hold colours.
+  void keep_colours() { is_terminal_ = false; }
 
   void write(std::string_view text);
   // To append to; call flush_if_full() now and then.
@@ -44,7 +50,7 @@ class Output {
 
   int fd_;
   bool is_terminal_ = false;
-  std::string path_;  // empty: standard output
+  std::string path_;  // empty: one of the standard descriptors
   std::string buffer_;
   bool closed_ = false;
   int error_ = 0;

@@ -27,9 +27,10 @@ void ScheduleOptions::declare(CLI::App& app, const std::string& default_strategy
   app.add_option("--pct-depth", pct_depth, "pct: one more than the number of priority changes")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_option("--pct-length", pct_length, "pct: scheduling points of a run")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  app.add_option("--pct-length", pct_length,
+                 "pct: scheduling points of a run; 0: as many as a first run under fifo has "
+                 "(heddle try), else 1000")
+      ->capture_default_str();
   app.add_option("--timeout", timeout, "seconds after which a run is a hang; 0: never")
       ->capture_default_str();
   app.add_flag("--real-time", real_time, "sleeps, time limits and clocks are real, not virtual");
@@ -51,7 +52,7 @@ std::vector<std::pair<std::string, std::string>> ScheduleOptions::runtime(bool w
   if (with_seed) options.emplace_back("seed", std::to_string(seed));
   options.emplace_back("switch_every", std::to_string(switch_every));
   options.emplace_back("pct_depth", std::to_string(pct_depth));
-  options.emplace_back("pct_length", std::to_string(pct_length));
+  if (pct_length != 0) options.emplace_back("pct_length", std::to_string(pct_length));
   if (timeout != 0) options.emplace_back("timeout", std::to_string(timeout));
   if (real_time) options.emplace_back("real_time", "1");
   return options;

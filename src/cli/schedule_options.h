@@ -16,7 +16,7 @@ struct ScheduleOptions {
   std::uint64_t seed = 1;
   std::uint64_t switch_every = 8;
   std::uint64_t pct_depth = 3;
-  std::uint64_t pct_length = 1000;
+  std::uint64_t pct_length = 0;  // 0: that of an earlier run, where there is one
   unsigned timeout = 0;
   bool real_time = false;
 

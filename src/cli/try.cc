@@ -34,10 +34,19 @@ void show_progress(const hunt::TryResult& result, std::uint64_t runs) {
              result.failures.size(), static_cast<double>(result.runs) / result.seconds);
 }
 
-std::string replay_command(const Options& options, const hunt::TriedSeed& tried) {
+std::string replay_command(const Options& options, const hunt::TryResult& result,
+                           const hunt::TriedSeed& tried) {
   if (tried.schedule.empty()) {
-    return fmt::format("heddle record --schedule {} --seed {} -- {}", options.schedule.strategy,
-                       tried.seed, hunt::quote_command(options.command));
+    const ScheduleOptions& schedule = options.schedule;
+    std::string command = fmt::format("heddle record --schedule {} --points {} --seed {}",
+                                      schedule.strategy, schedule.points, tried.seed);
+    if (schedule.strategy == "random") {
+      command += fmt::format(" --switch-every {}", schedule.switch_every);
+    } else if (schedule.strategy == "pct") {
+      command += fmt::format(" --pct-depth {} --pct-length {}", schedule.pct_depth,
+                             schedule.pct_length != 0 ? schedule.pct_length : result.pct_length);
+    }
+    return command + " -- " + hunt::quote_command(options.command);
   }
   return fmt::format("heddle replay {} -- {}", tried.schedule,
                      hunt::quote_command(options.command));
@@ -61,7 +70,7 @@ void print(const Options& options, const hunt::TryResult& result) {
     const std::optional<hunt::TriedSeed>& first = result.first[static_cast<std::size_t>(i)];
     if (!first.has_value()) continue;
     // The one that was kept may be another than the first to be seen.
-    fmt::print("replay   {}\n", replay_command(options, *first));
+    fmt::print("replay   {}\n", replay_command(options, result, *first));
     if (!first->note.empty()) fmt::print("         but {}\n", first->note);
   }
   if (result.seized != 0) {
@@ -77,6 +86,7 @@ int run(Options& options) {
   options.campaign.request.timeout = options.schedule.timeout;
   options.campaign.request.runtime = options.schedule.runtime(false);
   options.campaign.strategy = options.schedule.strategy;
+  options.campaign.pct_length = options.schedule.pct_length;
   if (options.schedule.is_file()) {
     tell(fmt::format("--schedule {}: try takes fifo, random or pct; heddle replay follows a file",
                      options.schedule.strategy));
@@ -130,6 +140,8 @@ std::function<int()> declare(CLI::App& app) {
   app.add_option("-o,--output", options->campaign.schedule_prefix,
                  "schedule files are OUTPUT.SEED.schedule (default: the program's name)");
   app.add_option("--junit", options->junit, "write the runs as JUnit test cases to this file");
+  app.add_flag("!--no-fork-server", options->campaign.fork_server,
+               "start every run anew, instead of forking a program that is loaded already");
   app.add_flag("--preload", options->preload,
                "control a program that was not built with heddle-cc: its synchronisation only");
   app.add_flag("-q,--quiet", options->quiet, "print nothing; the exit status tells");

@@ -282,4 +282,15 @@ std::string NativeSites::describe(Address return_address) {
   return fmt::format("{} {}:{}", place.function, place.file, place.line);
 }
 
+bool NativeSites::in_runtime(Address return_address) const {
+  if (modules_->dwfl == nullptr) return false;
+  Dwfl_Module* module = dwfl_addrmodule(modules_->dwfl, return_address - 1);
+  if (module == nullptr) return false;
+  const char* name =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (name == nullptr) return false;
+  const std::string_view path = name;
+  return path.substr(path.rfind('/') + 1).starts_with("libheddle_rt");
+}
+
 }  // namespace heddle::collect

@@ -37,6 +37,9 @@ class NativeSites {
   // "function file:line" for a stack in a text; the address when nothing is known.
   std::string describe(Address return_address);
 
+  // Whether the call is made by the runtime itself.
+  bool in_runtime(Address return_address) const;
+
  private:
   struct Place;
   struct Modules;

@@ -2,6 +2,7 @@
 
 #include "detect/avio/avio.h"
 #include "detect/avio/avio_h.h"
+#include "detect/outcome/outcome.h"
 #include "detect/race/frontier.h"
 #include "detect/race/lockset.h"
 #include "detect/race/race.h"
@@ -50,14 +51,29 @@ constexpr DetectorEntry kDetectors[] = {
     {"frontier", "data races by synchronisation that the user marked (FRD)", make_frontier},
     {"serializability", "declared transactions that no serial order explains",
      make<serializability::SerializabilityDetector>},
-    {"svd", "serializability violations of inferred units (needs a trace with flow)", make_svd},
-    {"svd-offline", "the same by definition, in more memory", make<svd::OfflineDetector>},
+    {"svd", "serializability violations of inferred units (needs a trace with flow)", make_svd,
+     true},
+    {"svd-offline", "the same by definition, in more memory", make<svd::OfflineDetector>, true},
+    {"outcome", "deadlocks, hangs, crashes and failed assertions", make<outcome::OutcomeDetector>},
 };
 
 std::string all_names() {
   std::vector<std::string_view> names;
   for (const DetectorEntry& entry : kDetectors) names.push_back(entry.name);
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+const DetectorEntry* find_detector(std::string_view name) {
+  const auto* const entry = std::find_if(std::begin(kDetectors), std::end(kDetectors),
+                                         [&](const DetectorEntry& e) { return e.name == name; });
+  return entry == std::end(kDetectors) ? nullptr : entry;
+}
+
+// Takes the first of a comma-separated list off it.
+std::string_view take_name(std::string_view& names) {
+  const std::string_view name = names.substr(0, names.find(','));
+  names.remove_prefix(std::min(names.size(), name.size() + 1));
+  return name;
 }
 
 }  // namespace
@@ -71,17 +87,23 @@ Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view n
                                                               const DetectorSettings& settings) {
   std::vector<std::unique_ptr<Detector>> out;
   while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(','));
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
-    const auto entry = std::find_if(std::begin(kDetectors), std::end(kDetectors),
-                                    [&](const DetectorEntry& e) { return e.name == name; });
-    if (entry == std::end(kDetectors)) {
+    const std::string_view name = take_name(names);
+    const DetectorEntry* const entry = find_detector(name);
+    if (entry == nullptr) {
       return Error{fmt::format("there is no detector `{}`; there are {}", name, all_names())};
     }
     out.push_back(entry->make(catalog, settings));
   }
   if (out.empty()) return Error{fmt::format("no detector named; there are {}", all_names())};
   return out;
+}
+
+bool needs_flow(std::string_view names) {
+  while (!names.empty()) {
+    const DetectorEntry* const entry = find_detector(take_name(names));
+    if (entry != nullptr && entry->flow) return true;
+  }
+  return false;
 }
 
 Result<std::vector<Finding>> run_detectors(EventSource& source,
@@ -94,10 +116,23 @@ Result<std::vector<Finding>> run_detectors(EventSource& source,
     for (const std::unique_ptr<Detector>& detector : detectors) detector->on(*batch, first);
     first += batch->size();
   }
+  return finish_all(detectors);
+}
+
+std::vector<Finding> finish_all(std::span<const std::unique_ptr<Detector>> detectors) {
   std::vector<Finding> out;
   for (const std::unique_ptr<Detector>& detector : detectors) {
     std::vector<Finding> findings = detector->finish();
     std::move(findings.begin(), findings.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+std::vector<std::string> remarks_of(std::span<const std::unique_ptr<Detector>> detectors) {
+  std::vector<std::string> out;
+  for (const std::unique_ptr<Detector>& detector : detectors) {
+    std::vector<std::string> remarks = detector->remarks();
+    std::move(remarks.begin(), remarks.end(), std::back_inserter(out));
   }
   return out;
 }

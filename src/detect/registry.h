@@ -38,6 +38,7 @@ struct DetectorEntry {
   std::string_view name;
   std::string_view summary;  // one line
   std::unique_ptr<Detector> (*make)(const Catalog& catalog, const DetectorSettings& settings);
+  bool flow = false;  // needs every executed segment, not only accesses
 };
 
 std::span<const DetectorEntry> detectors();
@@ -47,8 +48,15 @@ Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view n
                                                               const Catalog& catalog,
                                                               const DetectorSettings& settings);
 
+// Whether one of the names is of a detector that needs the flow level.
+bool needs_flow(std::string_view names);
+
 // One pass over the trace for all of them; their findings one after the other.
 Result<std::vector<Finding>> run_detectors(EventSource& source,
                                            std::span<const std::unique_ptr<Detector>> detectors);
+
+// After the last event: the findings of all, one detector's after the other's.
+std::vector<Finding> finish_all(std::span<const std::unique_ptr<Detector>> detectors);
+std::vector<std::string> remarks_of(std::span<const std::unique_ptr<Detector>> detectors);
 
 }  // namespace heddle

@@ -24,22 +24,15 @@ extern char** environ;
 namespace heddle::hunt {
 namespace {
 
-std::string options_text(const RunRequest& request, int status_fd) {
-  std::string text;
-  if (const char* inherited = std::getenv("HEDDLE_OPTIONS")) text = inherited;
-  const auto add = [&](const std::string& key, const std::string& value) {
-    if (!text.empty()) text += ':';
-    text += key + '=';
-    for (const char c : value) {
-      if (c == ':' || c == '\\') text += '\\';
-      text += c;
-    }
-  };
-  add("level", "off");
-  for (const auto& [key, value] : request.runtime) add(key, value);
-  if (request.timeout != 0) add("timeout", std::to_string(request.timeout));
-  add("status_fd", std::to_string(status_fd));
-  return text;
+std::string all_options(const RunRequest& request, int status_fd) {
+  std::vector<std::pair<std::string, std::string>> options = {{"level", "off"}};
+  options.insert(options.end(), request.runtime.begin(), request.runtime.end());
+  if (request.timeout != 0) options.emplace_back("timeout", std::to_string(request.timeout));
+  options.emplace_back("status_fd", std::to_string(status_fd));
+  const std::string text = options_text(options);
+  const char* inherited = std::getenv("HEDDLE_OPTIONS");
+  if (inherited == nullptr || *inherited == '\0') return text;
+  return std::string(inherited) + ":" + text;
 }
 
 // The environment of the program, as posix_spawn wants it.
@@ -56,7 +49,7 @@ class Environment {
       }
       pointers_.push_back(*at);
     }
-    entries_.push_back("HEDDLE_OPTIONS=" + options_text(request, status_fd));
+    entries_.push_back("HEDDLE_OPTIONS=" + all_options(request, status_fd));
     if (!request.preload.empty() && !preloaded_) {
       entries_.push_back("LD_PRELOAD=" + request.preload);
     }
@@ -71,7 +64,23 @@ class Environment {
   bool preloaded_ = false;
 };
 
-Result<pid_t> spawn(const RunRequest& request, int status_fd) {
+}  // namespace
+
+std::string options_text(const std::vector<std::pair<std::string, std::string>>& options) {
+  std::string text;
+  for (const auto& [key, value] : options) {
+    if (!text.empty()) text += ':';
+    text += key + '=';
+    for (const char c : value) {
+      if (c == ':' || c == '\\') text += '\\';
+      text += c;
+    }
+  }
+  return text;
+}
+
+Result<int> start_program(const RunRequest& request, const StatusPage& page, int kept_fd) {
+  const int status_fd = page.fd();
   Environment environment(request, status_fd);
   std::vector<char*> arguments;
   for (const std::string& word : request.command) {
@@ -81,6 +90,7 @@ Result<pid_t> spawn(const RunRequest& request, int status_fd) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, status_fd, status_fd);  // keeps it open across exec
+  if (kept_fd >= 0) posix_spawn_file_actions_adddup2(&actions, kept_fd, kept_fd);
   if (request.quiet) {
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
@@ -94,6 +104,8 @@ Result<pid_t> spawn(const RunRequest& request, int status_fd) {
   }
   return child;
 }
+
+namespace {
 
 // Waits for the child, killing it when it does not end in time. True: it had to be killed.
 bool wait_for(pid_t child, unsigned timeout, int* status) {
@@ -116,6 +128,8 @@ bool wait_for(pid_t child, unsigned timeout, int* status) {
   while (waitpid(child, status, 0) < 0 && errno == EINTR) continue;
   return killed;
 }
+
+}  // namespace
 
 RunReport report_of(int status, bool killed, const heddle_status& page) {
   RunReport report;
@@ -141,8 +155,6 @@ RunReport report_of(int status, bool killed, const heddle_status& page) {
   }
   return report;
 }
-
-}  // namespace
 
 const char* run_result_name(RunResult result) {
   static constexpr std::array<const char*, kRunResults> kNames = {"passed", "failed", "crashed",
@@ -198,7 +210,7 @@ void StatusPage::clear() {
 
 Result<RunReport> run_controlled(const RunRequest& request, StatusPage& page) {
   page.clear();
-  const Result<pid_t> child = spawn(request, page.fd());
+  const Result<int> child = start_program(request, page);
   if (!child.ok()) return child.error();
   int status = 0;
   const bool killed = wait_for(*child, request.timeout, &status);

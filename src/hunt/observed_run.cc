@@ -2,6 +2,7 @@
 
 #include "collect/launch.h"
 #include "collect/session.h"
+#include "hunt/controlled_run.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace heddle::hunt {
@@ -53,6 +55,8 @@ class Deadline {
 
 struct Watched {
   bool accesses = false;
+  bool units = false;
+  std::vector<std::string> notes;
   std::optional<Event> outcome;
   std::string text;
   std::string problem;
@@ -100,7 +104,8 @@ std::string describe(const ObservedEnd& end) {
 
 Result<ObservedEnd> observe(const ObserveRequest& request,
                             const std::function<std::unique_ptr<Detector>(const Catalog&)>& make,
-                            const std::function<void(Detector&, const Catalog&)>& done) {
+                            const std::function<void(Detector&, const Catalog&)>& done,
+                            int* start_status) {
   collect::LaunchOptions options;
   options.command = request.command;
   options.runtime = request.runtime;
@@ -108,9 +113,16 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
   if (request.timeout != 0) {
     options.runtime.emplace_back("timeout", std::to_string(request.timeout));
   }
-  int start_status = 0;
-  Result<std::unique_ptr<collect::Launch>> launch = collect::Launch::start(options, &start_status);
+  Result<StatusPage> page = StatusPage::make();
+  if (page.ok()) {
+    fcntl(page->fd(), F_SETFD, 0);  // the program inherits it
+    options.runtime.emplace_back("status_fd", std::to_string(page->fd()));
+  }
+  int ignored = 0;
+  Result<std::unique_ptr<collect::Launch>> launch =
+      collect::Launch::start(options, start_status != nullptr ? start_status : &ignored);
   if (!launch.ok()) return launch.error();
+  if (request.started) request.started();
   Deadline deadline((*launch)->pid(), request.timeout);
 
   std::vector<std::thread> threads;
@@ -136,6 +148,8 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
       threads.emplace_back(
           [&out, &mutex, &done, owned = std::move(*session), attached = std::move(detector)] {
             watch(*owned, *attached, out);
+            out.units = owned->decoder().saw_units();
+            out.notes = owned->decoder().notes();
             const std::lock_guard lock(mutex);
             done(*attached, owned->catalog());
           });
@@ -153,9 +167,13 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
 
   ObservedEnd out;
   out.value = process.value;
+  out.shell_status = collect::shell_status(process);
+  if (page.ok()) out.status = *page->status();
   out.end = process.signalled ? RunEnd::kSignal : RunEnd::kExit;
   for (const auto& each : watched) {
     out.instrumented = out.instrumented || each->accesses;
+    out.units = out.units || each->units;
+    out.notes.insert(out.notes.end(), each->notes.begin(), each->notes.end());
     if (!each->problem.empty()) return Error{each->problem};
   }
   if (first_process < watched.size() && watched[first_process]->outcome) {

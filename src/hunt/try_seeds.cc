@@ -1,5 +1,7 @@
 #include "hunt/try_seeds.h"
 
+#include "hunt/fork_server.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -37,6 +39,7 @@ class Campaign {
 
   Result<TryResult> run() {
     const std::vector<unsigned> processors = usable_processors();
+    if (options_.strategy == "pct" && options_.pct_length == 0) measure(processors[0]);
     const unsigned workers =
         options_.processes != 0 ? options_.processes : static_cast<unsigned>(processors.size());
     std::vector<std::thread> threads;
@@ -53,12 +56,32 @@ class Campaign {
   }
 
  private:
+  // The changes of priority must fall within the run: how long is one?
+  void measure(unsigned cpu) {
+    Result<StatusPage> page = StatusPage::make();
+    if (!page.ok()) return;
+    RunRequest request = request_for(options_.first_seed, cpu);
+    request.runtime.emplace_back("schedule", "fifo");
+    const Result<RunReport> report = run_controlled(request, *page);
+    if (report.ok() && report->points != 0) result_.pct_length = report->points;
+  }
+
   RunRequest request_for(std::uint64_t seed, unsigned cpu) const {
     RunRequest request = options_.request;
-    request.runtime.emplace_back("schedule", options_.strategy);
-    request.runtime.emplace_back("seed", std::to_string(seed));
-    request.runtime.emplace_back("processor", std::to_string(cpu + 1));
+    for (const auto& option : options_for(seed, cpu)) request.runtime.push_back(option);
     return request;
+  }
+
+  std::vector<std::pair<std::string, std::string>> options_for(std::uint64_t seed,
+                                                               unsigned cpu) const {
+    std::vector<std::pair<std::string, std::string>> options = {
+        {"schedule", options_.strategy},
+        {"seed", std::to_string(seed)},
+        {"processor", std::to_string(cpu + 1)}};
+    const std::uint64_t length =
+        options_.pct_length != 0 ? options_.pct_length : result_.pct_length;
+    if (length != 0) options.emplace_back("pct_length", std::to_string(length));
+    return options;
   }
 
   std::optional<std::uint64_t> next_seed() {
@@ -70,8 +93,15 @@ class Campaign {
   void work(unsigned cpu) {
     Result<StatusPage> page = StatusPage::make();
     if (!page.ok()) return fail(page.error());
+    std::optional<ForkServer> server;
+    constexpr std::uint64_t kWorthwhile = 8;
+    if (options_.fork_server && options_.runs >= kWorthwhile) {
+      if (auto started = ForkServer::start(options_.request, *page)) {
+        server.emplace(std::move(*started));
+      }
+    }
     while (const std::optional<std::uint64_t> seed = next_seed()) {
-      Result<RunReport> report = run_controlled(request_for(*seed, cpu), *page);
+      Result<RunReport> report = run_seed(server, *seed, cpu, *page);
       if (!report.ok()) return fail(report.error());
       if (!report->controlled) {
         return fail(Error{fmt::format(
@@ -83,6 +113,17 @@ class Campaign {
       if (tried.report.result != RunResult::kPassed && claim_schedule()) keep(&tried, cpu, *page);
       note(std::move(tried));
     }
+  }
+
+  Result<RunReport> run_seed(std::optional<ForkServer>& server, std::uint64_t seed, unsigned cpu,
+                             StatusPage& page) {
+    if (server.has_value()) {
+      Result<RunReport> report =
+          server->run(options_for(seed, cpu), options_.request.timeout, page);
+      if (report.ok()) return report;
+      server.reset();
+    }
+    return run_controlled(request_for(seed, cpu), page);
   }
 
   bool claim_schedule() {

@@ -16,10 +16,12 @@ namespace heddle::hunt {
 struct TryOptions {
   RunRequest request;  // without seed
   std::string strategy = "random";
+  std::uint64_t pct_length = 0;  // pct: scheduling points of a run; 0: those of a run under fifo
   std::uint64_t first_seed = 1;
   std::uint64_t runs = 1000;
   unsigned processes = 0;  // 0: one per processor
   bool until_failure = false;
+  bool fork_server = true;      // where the program allows it
   unsigned keep = 10;           // failing seeds of which the schedule is kept
   std::string schedule_prefix;  // files are PREFIX.SEED.schedule
 };
@@ -36,8 +38,9 @@ struct TryResult {
   std::array<std::optional<TriedSeed>, kRunResults> first;  // by seed
   std::vector<TriedSeed> failures;                          // ascending by seed
   std::uint64_t runs = 0;
-  std::uint64_t different = 0;  // schedules, by their hash
-  std::uint64_t seized = 0;     // runs in which the watchdog had to act
+  std::uint64_t different = 0;   // schedules, by their hash
+  std::uint64_t seized = 0;      // runs in which the watchdog had to act
+  std::uint64_t pct_length = 0;  // as measured; 0: not needed
   double seconds = 0;
 };
 

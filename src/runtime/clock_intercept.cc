@@ -2,8 +2,10 @@
 #include "abi/status.h"
 #include "runtime/intercept.h"
 
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/timeb.h>
+#include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +26,11 @@ bool is_virtual(clockid_t clock) {
     default:
       return false;  // CPU time
   }
+}
+
+// A run that looks at the real time is not the schedule's alone.
+void note_real_clock() {
+  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_CLOCK;
 }
 
 timespec to_timespec(uint64_t nanoseconds) {
@@ -78,7 +85,7 @@ using namespace heddle::rt;
 
 RT_EXPORT int clock_gettime(clockid_t clock, timespec* out) noexcept {
   if (!is_virtual(clock)) {
-    if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_CLOCK;
+    note_real_clock();
     return REAL(clock_gettime)(clock, out);
   }
   *out = to_timespec(read_clock(clock));
@@ -86,14 +93,20 @@ RT_EXPORT int clock_gettime(clockid_t clock, timespec* out) noexcept {
 }
 
 RT_EXPORT int gettimeofday(timeval* out, void* zone) noexcept {
-  if (!is_virtual(CLOCK_REALTIME)) return REAL(gettimeofday)(out, zone);
+  if (!is_virtual(CLOCK_REALTIME)) {
+    note_real_clock();
+    return REAL(gettimeofday)(out, zone);
+  }
   const timespec now = to_timespec(read_clock(CLOCK_REALTIME));
   *out = {now.tv_sec, now.tv_nsec / 1000};
   return 0;
 }
 
 RT_EXPORT time_t time(time_t* out) noexcept {
-  if (!is_virtual(CLOCK_REALTIME)) return REAL(time)(out);
+  if (!is_virtual(CLOCK_REALTIME)) {
+    note_real_clock();
+    return REAL(time)(out);
+  }
   const time_t now = to_timespec(read_clock(CLOCK_REALTIME)).tv_sec;
   if (out != nullptr) *out = now;
   return now;
@@ -103,6 +116,21 @@ RT_EXPORT int timespec_get(timespec* out, int base) noexcept {
   if (!is_virtual(CLOCK_REALTIME) || base != TIME_UTC) return REAL(timespec_get)(out, base);
   *out = to_timespec(read_clock(CLOCK_REALTIME));
   return base;
+}
+
+RT_EXPORT clock_t clock() noexcept {
+  note_real_clock();
+  return REAL(clock)();
+}
+
+RT_EXPORT clock_t times(tms* out) noexcept {
+  note_real_clock();
+  return REAL(times)(out);
+}
+
+RT_EXPORT int getrusage(__rusage_who_t who, rusage* out) noexcept {
+  note_real_clock();
+  return REAL(getrusage)(who, out);
 }
 
 RT_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* wanted,

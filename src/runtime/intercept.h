@@ -42,6 +42,8 @@ int wait_on_condition(pthread_cond_t* cond, pthread_mutex_t* mutex, clockid_t cl
 int start_new_thread(pthread_t* out, const pthread_attr_t* attributes, void* (*entry)(void*),
                      void* argument, const void* pc);
 int join_thread(pthread_t handle, void** result, uint64_t deadline, bool only_try, const void* pc);
+// Input is about to be read from `fd`: waits until there is some, where it can be waited for.
+void await_input(int fd, const char* what, const void* pc);
 int sleep_until(uint64_t deadline, const void* pc);  // 0 or EINTR
 
 }  // namespace heddle::rt

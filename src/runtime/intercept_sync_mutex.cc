@@ -1,4 +1,4 @@
-// Mutexes, spin locks and the locks of stdio streams.
+// Mutexes and spin locks.
 //
 // A lock is tried with the C library's own trylock; when it is busy, the thread blocks on its
 // address until somebody unlocks it, and tries again. So types, owners, recursion and robustness
@@ -6,7 +6,6 @@
 #include "runtime/intercept.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 namespace heddle::rt {
 namespace {
@@ -189,47 +188,4 @@ RT_EXPORT int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
   const int error = REAL(pthread_spin_unlock)(lock);
   sched_wake(lock, 1);
   return error;
-}
-
-// ---- stdio ----------------------------------------------------------------------------------
-//
-// printf and kin lock the stream inside the C library, where nobody sees it. So a thread that holds
-// a stream's lock by flockfile is not preempted, and one that finds it taken waits outside.
-
-RT_EXPORT void flockfile(FILE* stream) noexcept {
-  if (!sched_active()) return REAL(flockfile)(stream);
-  const void* pc = RT_CALLER;
-  sched_point(PointKind::kLock, stream, pc);
-  if (REAL(ftrylockfile)(stream) != 0) {
-    outside([&] {
-      REAL(flockfile)(stream);
-      return 0;
-    });
-  }
-  ++t_self->stdio_depth;
-  t_self->no_preempt = true;
-  rec_lock(EventKind::kAcquire, stream, LockMode::kExclusive, pc);
-}
-
-RT_EXPORT int ftrylockfile(FILE* stream) noexcept {
-  if (!sched_active()) return REAL(ftrylockfile)(stream);
-  const void* pc = RT_CALLER;
-  sched_point(PointKind::kTryLock, stream, pc);
-  const int error = REAL(ftrylockfile)(stream);
-  if (error == 0) {
-    ++t_self->stdio_depth;
-    t_self->no_preempt = true;
-  }
-  rec_lock(EventKind::kAcquire, stream, LockMode::kExclusive, pc,
-           error == 0 ? OpOutcome::kOk : OpOutcome::kFailed);
-  return error;
-}
-
-RT_EXPORT void funlockfile(FILE* stream) noexcept {
-  if (!sched_active()) return REAL(funlockfile)(stream);
-  const void* pc = RT_CALLER;
-  rec_lock(EventKind::kRelease, stream, LockMode::kExclusive, pc);
-  REAL(funlockfile)(stream);
-  if (t_self->stdio_depth != 0) --t_self->stdio_depth;
-  t_self->no_preempt = t_self->stdio_depth != 0;
 }

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -115,6 +116,16 @@ bool is_stream_socket(int fd) {
 }
 
 }  // namespace
+
+void await_input(int fd, const char* what, const void* pc) {
+  if (fd < 0 || !is_pipe_or_socket(fd)) return;
+  if (descriptor_is_external(fd)) g_sched.sources |= HEDDLE_SOURCE_OUTSIDE;
+  if (is_ready(fd, POLLIN) || is_nonblocking(fd)) return;
+  // As the C library does before it waits for somebody who may be waiting for an answer.
+  fflush(stdout);
+  wait_until_ready(fd, POLLIN, what, pc);
+}
+
 }  // namespace heddle::rt
 
 using namespace heddle::rt;

@@ -164,15 +164,42 @@ RT_EXPORT int open(const char* path, int flags, ...) {
   return fd;
 }
 
-// ---- random bytes: nothing to wait for, but a run that uses them is not the schedule's alone
-// -----
+// ---- random numbers ---------------------------------------------------------------------------
+//
+// Nothing to wait for, but a run that uses them is not the schedule's alone.
+
+static void note_random() {
+  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+}
 
 RT_EXPORT ssize_t getrandom(void* out, size_t size, unsigned flags) {
-  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+  note_random();
   return REAL(getrandom)(out, size, flags);
 }
 
 RT_EXPORT int getentropy(void* out, size_t size) {
-  if (sched_active()) g_sched.sources |= HEDDLE_SOURCE_RANDOM;
+  note_random();
   return REAL(getentropy)(out, size);
+}
+
+RT_EXPORT uint32_t arc4random() noexcept {
+  note_random();
+  return REAL(arc4random)();
+}
+
+RT_EXPORT void arc4random_buf(void* out, size_t size) noexcept {
+  note_random();
+  REAL(arc4random_buf)(out, size);
+}
+
+RT_EXPORT uint32_t arc4random_uniform(uint32_t limit) noexcept {
+  note_random();
+  return REAL(arc4random_uniform)(limit);
+}
+
+// std::random_device, which asks the processor or the kernel in ways of its own.
+extern "C" unsigned _ZNSt13random_device9_M_getvalEv(void* device);
+RT_EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void* device) {
+  note_random();
+  return REAL(_ZNSt13random_device9_M_getvalEv)(device);
 }

@@ -522,6 +522,10 @@ void sched_interrupt() {
   if (t_self != nullptr) t_self->interrupted = true;
 }
 
+void sched_note_signal_from_outside() {
+  __atomic_fetch_or(&g_sched.sources, HEDDLE_SOURCE_SIGNAL, __ATOMIC_RELAXED);
+}
+
 SchedHandler sched_handler_begin() {
   const SchedHandler state = {sched_is_outside()};
   if (state.was_outside) sched_join_game();

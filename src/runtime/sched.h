@@ -206,6 +206,7 @@ bool sched_in_scheduler();
 bool sched_is_outside();
 void sched_nudge();
 void sched_interrupt();
+void sched_note_signal_from_outside();
 struct SchedHandler {
   bool was_outside;
 };

@@ -20,6 +20,7 @@ const char kWaitBarrier[] = "barrier";
 const char kWaitOnce[] = "one-time initialisation";
 const char kWaitThread[] = "end of thread";
 const char kWaitFutex[] = "futex";
+const char kWaitStream[] = "stream";
 
 namespace {
 

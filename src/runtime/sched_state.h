@@ -140,6 +140,7 @@ struct Sched {
   uint32_t stop_thread;  // the position of the option stop_at; no such thread: none
   uint64_t stop_step;
   uint32_t forks;
+  uint32_t stream_locks;  // held by flockfile, of all threads
   pthread_key_t exit_key;
 };
 
@@ -222,7 +223,7 @@ void sched_descriptors_changed();
 
 // What a thread can wait for; compared by address.
 extern const char kWaitMutex[], kWaitRwlock[], kWaitSpin[], kWaitCond[], kWaitSemaphore[],
-    kWaitBarrier[], kWaitOnce[], kWaitThread[], kWaitFutex[];
+    kWaitBarrier[], kWaitOnce[], kWaitThread[], kWaitFutex[], kWaitStream[];
 
 // ---- intercept_sync_mutex.cc --------------------------------------------------------------------
 

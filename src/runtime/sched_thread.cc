@@ -241,6 +241,7 @@ void sched_fork_child() {
   self->async_cancel = before.async_cancel;
   self->exit_rounds = before.exit_rounds;
   self->stdio_depth = before.stdio_depth;
+  g_sched.stream_locks = before.stdio_depth;
   self->no_preempt = before.no_preempt;
   // The n-th child of the same parent always decides the same.
   g_random.seed(rt_option(seed) + 0x9e3779b97f4a7c15ull * g_sched.forks);

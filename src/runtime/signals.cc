@@ -137,6 +137,11 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     run_synchronous(signal, info, context);
     return;
   }
+  // When a signal of another process, of a timer or of a child comes is not the schedule's choice.
+  const bool sent_by_itself =
+      (info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE) &&
+      info->si_pid == static_cast<pid_t>(raw_getpid());
+  if (!sent_by_itself) sched_note_signal_from_outside();
   if (sched_in_scheduler()) {
     note_pending(info);
     sched_nudge();

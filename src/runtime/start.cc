@@ -5,6 +5,7 @@
 #include "runtime/record.h"
 #include "runtime/say.h"
 #include "runtime/sched.h"
+#include "runtime/server.h"
 #include "runtime/stream.h"
 
 #include <elf.h>
@@ -58,6 +59,7 @@ void start() {
     return;
   }
   parse_options(text);
+  serve_runs();
   g_stream.level = parse_level();
   g_state = State::kControlled;
   stream_open(0);
