@@ -40,9 +40,9 @@ int fail(const std::string& message) {
 }
 
 void show_progress(const hunt::LearnProgress& now, std::uint64_t runs) {
-  fmt::print(stderr, "run {:>{}}/{}  seed {}  {:<7}  dropped {}  {} invariants{}\n", now.run,
-             std::to_string(runs).size(), runs, now.seed, now.passed ? "passed" : "failed",
-             now.dropped, now.invariants, now.passed ? "" : "  (" + now.end + ")");
+  fmt::print(stderr, "run {:>{}}/{}  seed {}  {:<7}  dropped {}  {} invariants, {} pairs{}\n",
+             now.run, std::to_string(runs).size(), runs, now.seed, now.passed ? "passed" : "failed",
+             now.dropped, now.invariants, now.pairs, now.passed ? "" : "  (" + now.end + ")");
 }
 
 int run_learn(Options& options) {
@@ -77,8 +77,9 @@ int run_learn(Options& options) {
   if (!written.ok()) return fail(written.error().message);
   if (!options.quiet) {
     fmt::print(
-        stderr, "{}: {} invariants from {} passing runs{}{}\n", options.output,
-        learned->invariants.invariant_count(), learned->invariants.runs().size(),
+        stderr, "{}: {} invariants and {} pairs from {} passing runs{}{}\n", options.output,
+        learned->invariants.invariant_count(), learned->invariants.pair_count(),
+        learned->invariants.runs().size(),
         learned->passed == learned->runs
             ? ""
             : fmt::format(", {} failed and taught nothing", learned->runs - learned->passed),
@@ -128,7 +129,8 @@ int run_show(const Options& options) {
              learned.failed_runs().size());
   fmt::print("threshold   {}\n", learned.threshold());
   fmt::print("sites       {} executed\n", learned.sites().size());
-  fmt::print("invariants  {}\n", learned.invariant_count());
+  fmt::print("invariants  {} instructions, {} pairs\n", learned.invariant_count(),
+             learned.pair_count());
   if (options.all) {
     for (const auto& [key, site] : learned.sites()) {
       if (learned.holds(site)) {
@@ -144,6 +146,13 @@ int run_show(const Options& options) {
     first = false;
     fmt::print("  {}  in {} of {} runs{}\n", site_line(site), violated, site.executed.size(),
                learned.holds(site) ? " (tolerated)" : "");
+    if (learned.holds(site)) continue;
+    for (const auto& [p, runs] : site.made) {
+      const auto first_of_pair = learned.sites().find(p);
+      if (first_of_pair == learned.sites().end() || !learned.holds(learned.pair(p, key))) continue;
+      fmt::print("    but not after the {}, in {} runs\n", site_line(first_of_pair->second),
+                 runs.size());
+    }
   }
   return kNothingNew;
 }
@@ -164,6 +173,18 @@ int run_diff(const Options& options) {
                      ? "never executed there"
                      : "split there");
       differ = true;
+    }
+    for (const auto& [i, site] : one.sites()) {
+      if (one.holds(site)) continue;
+      for (const auto& [p, runs] : site.made) {
+        const Invariants::Pair there = other.pair(p, i);
+        if (!one.holds(one.pair(p, i)) || other.holds(i) || other.holds(there)) continue;
+        const auto first_of_pair = one.sites().find(p);
+        fmt::print("{} {}  after the {}  ({})\n", sign, site_line(site),
+                   first_of_pair == one.sites().end() ? "?" : site_line(first_of_pair->second),
+                   there.made == 0 ? "never executed there" : "split there");
+        differ = true;
+      }
     }
   };
   only_in(*a, *b, '-');

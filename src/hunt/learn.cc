@@ -83,10 +83,16 @@ std::string build_id(const Catalog& catalog, const std::string& program) {
   return {};
 }
 
-std::set<avio::SiteKey> dropped(const avio::Invariants& invariants) {
-  std::set<avio::SiteKey> out;
-  for (const auto& [key, site] : invariants.sites()) {
-    if (!site.split.empty() && !invariants.holds(site)) out.insert(key);
+// Instructions (0, I) and pairs (P, I) that passing runs split too often.
+using Dropped = std::set<std::pair<avio::SiteKey, avio::SiteKey>>;
+Dropped dropped(const avio::Invariants& invariants) {
+  Dropped out;
+  for (const auto& [i, site] : invariants.sites()) {
+    if (site.split.empty() || invariants.holds(site)) continue;
+    out.insert({0, i});
+    for (const auto& [p, runs] : site.split) {
+      if (runs.size() > invariants.threshold()) out.insert({p, i});
+    }
   }
   return out;
 }
@@ -106,7 +112,7 @@ Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
     const Status merged = out.invariants.merge(known);
     if (!merged.ok()) return merged.error();
   }
-  std::set<avio::SiteKey> gone = dropped(out.invariants);
+  Dropped gone = dropped(out.invariants);
   LearnProgress now;
   while (out.runs < options.runs) {
     now.seed = options.first_seed + out.runs;
@@ -123,11 +129,13 @@ Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
     Result<ObservedEnd> end = observe(
         request,
         [&](const Catalog& catalog) {
-          return std::make_unique<avio::Avio>(catalog, avio::Options{.granule = options.granule});
+          return std::make_unique<avio::Avio>(
+              catalog, avio::Options{.granule = options.granule, .learn = true});
         },
         [&](Detector& detector, const Catalog& catalog) {
           avio::RunEvidence seen = static_cast<avio::Avio&>(detector).evidence();
           evidence.executed.merge(seen.executed);
+          evidence.made.merge(seen.made);
           evidence.split.merge(seen.split);
           if (text.build.empty()) text.build = build_id(catalog, program);
         });
@@ -149,7 +157,7 @@ Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
     if (now.passed) {
       ++out.passed;
       out.invariants.add(id, text, evidence);
-      std::set<avio::SiteKey> gone_now = dropped(out.invariants);
+      Dropped gone_now = dropped(out.invariants);
       now.dropped = gone_now.size() - gone.size();
       now.stable_runs = now.dropped == 0 ? now.stable_runs + 1 : 0;
       gone = std::move(gone_now);
@@ -157,6 +165,7 @@ Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
       out.invariants.add_failed(id);
     }
     now.invariants = out.invariants.invariant_count();
+    now.pairs = out.invariants.pair_count();
     if (progress) progress(now);
     if (options.until_stable != 0 && now.stable_runs >= options.until_stable) {
       out.stable = true;

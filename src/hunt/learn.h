@@ -33,8 +33,9 @@ struct LearnProgress {
   std::uint64_t seed = 0;
   bool passed = false;
   std::string end;                // "exit status 0"
-  std::size_t dropped = 0;        // invariants that this run ended
-  std::size_t invariants = 0;     // that hold now
+  std::size_t dropped = 0;        // instructions and pairs that this run split for the first time
+  std::size_t invariants = 0;     // instructions that are never split, so far
+  std::size_t pairs = 0;          // pairs never split though their I was, after another access
   std::uint64_t stable_runs = 0;  // passing runs since the last drop
 };
 

@@ -9,11 +9,11 @@ namespace heddle::avio {
 Avio::Avio(const Catalog& catalog, const Options& options)
     : catalog_(catalog),
       judge_(catalog, options.invariants),
-      finder_(options.granule, *this),
+      finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  constexpr std::size_t kAhead = 16;
+  constexpr std::size_t kAhead = 32;
   for (std::size_t n = 0; n < batch.size(); ++n) {
     const Event& event = batch[n];
     if (n + kAhead < batch.size()) {
@@ -30,6 +30,8 @@ void Avio::on(std::span<const Event> batch, EventOrdinal first) {
       case EventKind::kLeave:
       case EventKind::kAcquire:
       case EventKind::kRelease:
+      case EventKind::kFork:
+      case EventKind::kJoin:
         explainer_.on(event, first + n);
         break;
       case EventKind::kAlloc:
@@ -59,9 +61,9 @@ void Avio::on_access(const Event& event, EventOrdinal ordinal) {
 void Avio::on_triple(const Triple& triple) {
   if (seen_for_this_access(triple)) return;
   split_pairs_.insert({triple.p.site, triple.i.site});
-  const Judge::Verdict verdict = judge_.of(triple.i.site);
+  const Judge::Verdict verdict = judge_.of(triple.p.site, triple.i.site);
   if (verdict == Judge::Verdict::kNeverSeen) ++unjudged_;
-  if (verdict != Judge::Verdict::kReport) return;
+  if (verdict != Judge::Verdict::kReport && verdict != Judge::Verdict::kPair) return;
   if (Finding* first = reports_.add(triple)) *first = explainer_.describe(triple, *now_, "avio");
 }
 
@@ -97,6 +99,10 @@ RunEvidence Avio::evidence() const {
                   std::string(catalog_.text(site.variable))};
     SiteText& known = out.executed[site.key];
     known = std::max(known, text);
+  }
+  for (const auto& [p, i] : pairs_.all()) {
+    const SiteKey key = catalog_.site(i).key;
+    if (key != 0) out.made.insert({catalog_.site(p).key, key});
   }
   for (const auto& [p, i] : split_pairs_) {
     const SiteKey key = catalog_.site(i).key;

@@ -38,6 +38,7 @@ namespace heddle::avio {
 struct Options {
   unsigned granule = 1;                    // is_granule
   const Invariants* invariants = nullptr;  // must outlive the detector
+  bool learn = false;                      // evidence() will be asked for
 };
 
 class Avio : public Detector, private TripleSink {
@@ -47,7 +48,7 @@ class Avio : public Detector, private TripleSink {
   void on(std::span<const Event> batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
 
-  // What this run can teach, should it pass.
+  // What this run can teach, should it pass. Needs Options::learn.
   RunEvidence evidence() const;
 
   // Splits at sites about which nothing was learned (never executed in a passing run).
@@ -71,6 +72,7 @@ class Avio : public Detector, private TripleSink {
 
   const Catalog& catalog_;
   Judge judge_;
+  PairLog pairs_;  // when learning
   TripleFinder finder_;
   Explainer explainer_;
   Reports reports_;

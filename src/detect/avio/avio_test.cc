@@ -209,7 +209,7 @@ TEST(AvioFinding, IsUniqueBySitesAndCountsInstances) {
 
 RunEvidence evidence(std::string_view text) {
   const Trace trace = trace_from_text(text);
-  Avio avio(trace.catalog, {});
+  Avio avio(trace.catalog, {.learn = true});
   avio.on(trace.events, 0);
   return avio.evidence();
 }
@@ -239,6 +239,31 @@ TEST(AvioLearned, WhatAPassingRunSplitIsNoInvariant) {
 TEST(AvioLearned, TheThresholdToleratesMislabelledRuns) {
   const Invariants learned = learned_from({kWhole, kSplit, kWhole}, 1);
   EXPECT_EQ(check(kSplit, {.invariants = &learned}).size(), 1u);
+}
+// A loop over all marks is split where the marks are others', never where it set its own.
+TEST(AvioLearned, APairIsKeptWhereItsLastAccessIsSplitAfterAnother) {
+  const Invariants learned = learned_from(
+      {"t1: w x @mark\n t1: r x @count\n t1: r y @count\n t2: w y @mark\n t1: r y @count\n"});
+  constexpr std::string_view bug = "t1: w x @mark\n t2: w x @mark\n t1: r x @count\n";
+  const auto findings = check(bug, {.invariants = &learned});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(role(findings[0], "P").place.file, "mark");
+  constexpr std::string_view wanted = "t1: r x @count\n t2: w x @mark\n t1: r x @count\n";
+  EXPECT_EQ(check(wanted, {.invariants = &learned}).size(), 0u);
+}
+// The private, the halved and the shared way of the shadow all put down pairs.
+TEST(AvioLearned, PairsAreSeenInEveryFormOfMemory) {
+  const RunEvidence seen = evidence(
+      "t1: w x @a\n t1: r x @b\n t2: r x @c\n t1: w x @d\n t2: r x @e\n"
+      "t1: w y:8 @f\n t1: r y+4:4 @g\n t1: r y+4:4 @h\n t1: r y+1:2 @i\n t1: r y:8 @j\n");
+  EXPECT_EQ(seen.made.size(), 9u) << "a-b, b-d, c-e; f-g, g-h, f-i; f-j, h-j, i-j";
+}
+TEST(AvioLearned, AThreadThatLivedBetweenPAndIExplainsTheSplit) {
+  const auto findings = check(
+      "t0: w x @P\n t0: fork t1\n t1: thread.begin t0\n t1: w x @R\n t1: thread.end\n t0: join t1\n"
+      "t0: r x @I\n");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_LT(findings[0].rank, 0.1);
 }
 TEST(AvioLearned, WhatNeverExecutedIsNotJudged) {
   const Invariants learned = learned_from({"t1: r y @elsewhere\n"});

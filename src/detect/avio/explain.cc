@@ -56,6 +56,17 @@ std::optional<std::uint64_t> RecentValues::at(EventOrdinal ordinal) const {
 }
 
 void Explainer::on(const Event& event, EventOrdinal ordinal) {
+  if (event.kind == EventKind::kFork || event.kind == EventKind::kJoin) {
+    if (event.value >= lives_.size()) lives_.resize(event.value + 1);
+    Life& child = lives_[event.value];
+    if (event.kind == EventKind::kFork) {
+      child = {event.thread, 0, ordinal, kNoEvent};
+    } else {
+      child.joined_by = event.thread;
+      child.joined = ordinal;
+    }
+    return;
+  }
   contexts_.on(event, ordinal);
   describer_.on(event);
 }
@@ -70,8 +81,26 @@ Finding Explainer::describe(const Triple& triple, const Event& now, const char* 
                    step(triple, triple.i, now, "I")};
   finding.variables = {best_named(finding.steps)};
   explain_learning(triple, finding);
+  if (by_order_of_threads(finding)) {
+    finding.rank = invariants_ == nullptr ? 0.05 : 0.2;
+    finding.notes.push_back(
+        fmt::format("Thread {} was started after P and joined before I: no schedule can put R "
+                    "elsewhere. More likely the consequence of a bug than one.",
+                    finding.steps[1].thread));
+  }
   explain_locks(triple, finding);
   return finding;
+}
+
+// R's thread lived between P and I.
+bool Explainer::by_order_of_threads(const Finding& finding) const {
+  const Step& p = finding.steps[0];
+  const Step& r = finding.steps[1];
+  const Step& i = finding.steps[2];
+  if (r.thread >= lives_.size()) return false;
+  const Life& life = lives_[r.thread];
+  return life.parent == p.thread && life.joined_by == p.thread && life.forked != kNoEvent &&
+         life.forked > p.ordinal && life.joined < i.ordinal;
 }
 
 Step Explainer::step(const Triple& triple, const Touch& touch, const Event& now,
@@ -117,24 +146,27 @@ void Explainer::explain_learning(const Triple& triple, Finding& finding) const {
   const SiteKey i = catalog_.site(triple.i.site).key;
   const Invariants::Pair pair = invariants_->pair(p, i);
   const Invariants::LearnedSite& learned = invariants_->sites().at(i);
-  const std::size_t runs = learned.executed.size();
-  const std::size_t violated = invariants_->violated(learned).size();
+  const bool by_site = invariants_->holds(learned);
+  const std::size_t runs = by_site ? learned.executed.size() : pair.made;
+  const std::size_t violated = by_site ? invariants_->violated(learned).size() : pair.split;
   const auto confidence = static_cast<double>(runs) / static_cast<double>(runs + 10);
-  finding.rank = 0.6 + 0.3 * confidence + (same_function ? 0.05 : 0);
+  finding.rank = (by_site ? 0.6 : 0.4) + 0.3 * confidence + (same_function ? 0.05 : 0);
   if (violated != 0) {
     finding.rank -= 0.1;
     finding.notes.push_back(
-        fmt::format("I was split in {} of the {} passing runs that executed it, within the "
-                    "threshold of {}.",
-                    violated, runs, invariants_->threshold()));
-  } else if (pair.together != 0) {
-    finding.notes.push_back(
-        fmt::format("P and I were never split in {} passing runs.", pair.together));
+        fmt::format("{} split in {} of the {} passing runs that {}, within the threshold of {}.",
+                    by_site ? "I was" : "P and I were", violated, runs,
+                    by_site ? "executed it" : "made the pair", invariants_->threshold()));
+  } else if (pair.made != 0) {
+    finding.notes.push_back(fmt::format("P and I were never split in {} passing run{}.", pair.made,
+                                        pair.made == 1 ? "" : "s"));
   } else {
-    finding.notes.push_back(
-        fmt::format("I was never split in {} passing runs; P executed in none "
-                    "of them.",
-                    runs));
+    finding.notes.push_back(fmt::format(
+        "I was never split in {} passing runs; none of them executed it after P.", runs));
+  }
+  if (!by_site) {
+    finding.notes.emplace_back(
+        "I was split after other accesses in passing runs, but never after P.");
   }
 }
 

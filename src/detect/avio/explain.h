@@ -53,6 +53,7 @@ class Explainer {
 
  private:
   Step step(const Triple& triple, const Touch& touch, const Event& now, const char* role) const;
+  bool by_order_of_threads(const Finding& finding) const;
   void explain_locks(const Triple& triple, Finding& finding) const;
   void explain_learning(const Triple& triple, Finding& finding) const;
 
@@ -62,6 +63,11 @@ class Explainer {
   Contexts contexts_;
   Describer describer_;
   RecentValues values_;
+  struct Life {
+    ThreadId parent = 0, joined_by = 0;
+    EventOrdinal forked = kNoEvent, joined = kNoEvent;
+  };
+  std::vector<Life> lives_;  // by thread
 };
 
 }  // namespace heddle::avio

@@ -17,7 +17,8 @@ namespace heddle::avio {
 
 class TripleFinder {
  public:
-  TripleFinder(unsigned granule, TripleSink& sink) : shadow_(granule, sink) {}
+  TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
+      : shadow_(granule, sink, pairs) {}
 
   // An access; `context` comes back in the triples.
   Touch access(const Event& event, EventOrdinal ordinal, ContextId context) {

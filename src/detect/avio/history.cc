@@ -68,6 +68,14 @@ bool History::on(const Touch& touch, const std::vector<bool>& ended, Split* out)
   return found;
 }
 
+Touch History::last(Actor actor) const {
+  const std::uint32_t at = find(actor);
+  if (at == kNone) return {};
+  Touch out = slots()[at];
+  out.bits &= ~kReadSince;
+  return out;
+}
+
 void History::remember_reader(const Touch& reader) {
   const std::uint32_t writer = find(write_.actor());
   if (writer == kNone) return;  // it ended and was thrown out

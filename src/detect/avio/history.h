@@ -56,6 +56,9 @@ class alignas(64) History {
   // `ended[actor]` tells which threads are no more.
   bool on(const Touch& touch, const std::vector<bool>& ended, Split* out);
 
+  // The thread's last access; empty if there is none.
+  Touch last(Actor actor) const;
+
   void prefetch() const {
     __builtin_prefetch(this, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(this) + 64, 1);

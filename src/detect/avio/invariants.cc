@@ -61,6 +61,7 @@ std::string RunEvidence::id(const RunText& text) const {
   mix(text.command);
   mix(text.seed);
   for (const auto& [key, unused] : executed) mix(fmt::format("{:x}", key));
+  for (const auto& [p, i] : made) mix(fmt::format("{:x}+{:x}", p, i));
   for (const auto& [p, i] : split) mix(fmt::format("{:x} {:x}", p, i));
   return fmt::format("{:016x}", hash);
 }
@@ -73,7 +74,11 @@ void Invariants::add(const std::string& run, const RunText& text, const RunEvide
     site.text = site_text;
     site.executed.insert(0);
   }
-  for (const auto& [p, i] : evidence.split) one.sites_[i].split[p].insert(0);
+  for (const auto& [p, i] : evidence.made) one.sites_[i].made[p].insert(0);
+  for (const auto& [p, i] : evidence.split) {
+    one.sites_[i].made[p].insert(0);
+    one.sites_[i].split[p].insert(0);
+  }
   const Status merged = merge(one);
   HEDDLE_CHECK(merged.ok());
 }
@@ -108,6 +113,7 @@ Status Invariants::merge(const Invariants& other) {
   if (all != runs_) {
     for (auto& [key, site] : sites_) {
       site.executed = site.executed.renumbered(mine);
+      for (auto& [p, runs] : site.made) runs = runs.renumbered(mine);
       for (auto& [p, runs] : site.split) runs = runs.renumbered(mine);
     }
     runs_ = std::move(all);
@@ -116,6 +122,7 @@ Status Invariants::merge(const Invariants& other) {
     LearnedSite& site = sites_[key];
     site.text = std::max(site.text, from.text);
     site.executed |= from.executed.renumbered(theirs);
+    for (const auto& [p, runs] : from.made) site.made[p] |= runs.renumbered(theirs);
     for (const auto& [p, runs] : from.split) site.split[p] |= runs.renumbered(theirs);
   }
   return Done{};
@@ -139,13 +146,22 @@ std::size_t Invariants::invariant_count() const {
 }
 
 Invariants::Pair Invariants::pair(SiteKey p, SiteKey i) const {
-  const auto at_p = sites_.find(p);
-  const auto at_i = sites_.find(i);
-  if (at_p == sites_.end() || at_i == sites_.end()) return {};
-  RunSet together = at_p->second.executed;
-  together &= at_i->second.executed;
-  const auto split = at_i->second.split.find(p);
-  return {together.size(), split == at_i->second.split.end() ? 0 : split->second.size()};
+  const auto site = sites_.find(i);
+  if (site == sites_.end()) return {};
+  const auto runs_of = [&](const std::map<SiteKey, RunSet>& pairs) {
+    const auto at = pairs.find(p);
+    return at == pairs.end() ? 0 : at->second.size();
+  };
+  return {runs_of(site->second.made), runs_of(site->second.split)};
+}
+
+std::size_t Invariants::pair_count() const {
+  std::size_t out = 0;
+  for (const auto& [i, site] : sites_) {
+    if (holds(site)) continue;
+    for (const auto& [p, runs] : site.made) out += holds(pair(p, i)) ? 1 : 0;
+  }
+  return out;
 }
 
 void Invariants::restore_run(const std::string& id, const RunText& text) {

@@ -5,10 +5,17 @@
 // was the I of an unserializable interleaving; what is left, minus what never executed, is the set
 // of invariants. That set cannot be merged: it forgets which run removed what, so neither the
 // threshold T nor a run seen twice could be told. We keep the evidence instead: which runs
-// executed a site, and in which runs a pair (P, I) was split. The invariants follow from it:
+// executed a site, which runs made the pair (P, I), that is, executed I right after P on the same
+// bytes and in the same thread, and which runs split it. The invariants follow from it:
 //
-//   I is an invariant  ⇔  some passing run executed I, and at most T passing runs split a pair
-//                         that ends in I.
+//   I is an invariant       ⇔  some passing run executed I, and at most T passing runs split a pair
+//                              that ends in I;
+//   (P, I) is an invariant  ⇔  I is not, but some passing run made the pair, and at most T passing
+//                              runs split it.
+//
+// The first is the paper's. The second is what is left where the paper gives up an instruction: a
+// loop that counts the marks of one query also passes over those of others, which may change at any
+// time, but what it finds where this query set its own mark is never split.
 //
 // Evidence is a set union, so merging is associative, commutative, and idempotent per run id.
 //
@@ -62,7 +69,8 @@ struct RunText {
 // One passing run, as the detector saw it.
 struct RunEvidence {
   std::map<SiteKey, SiteText> executed;
-  std::set<std::pair<SiteKey, SiteKey>> split;  // P, I
+  std::set<std::pair<SiteKey, SiteKey>> made;   // P, I
+  std::set<std::pair<SiteKey, SiteKey>> split;  // of these
 
   // The same evidence, the same command and the same seed are the same run.
   std::string id(const RunText& text) const;
@@ -73,6 +81,7 @@ class Invariants {
   struct LearnedSite {
     SiteText text;
     RunSet executed;
+    std::map<SiteKey, RunSet> made;   // by P
     std::map<SiteKey, RunSet> split;  // by P
     bool operator==(const LearnedSite&) const = default;
   };
@@ -102,11 +111,13 @@ class Invariants {
   bool holds(SiteKey site) const;
   std::size_t invariant_count() const;
 
-  // In how many runs both sites executed, and in how many of them the pair was split.
+  // How many runs made the pair, and how many split it.
   struct Pair {
-    std::size_t together = 0, split = 0;
+    std::size_t made = 0, split = 0;
   };
   Pair pair(SiteKey p, SiteKey i) const;
+  bool holds(const Pair& pair) const { return pair.made != 0 && pair.split <= threshold_; }
+  std::size_t pair_count() const;  // pairs that are invariants though their I is not
 
   // For the file reader (avio/invariants_file.h).
   void restore_run(const std::string& id, const RunText& text);

@@ -92,14 +92,19 @@ class Reader {
     if (!parse(text_of(line, "executed"), into_.runs().size(), site.executed)) {
       return "a list of runs that names a run which is not there";
     }
-    const auto split = line.find("split");
-    if (split == line.end()) return {};
-    if (!split->is_object()) return "a split that is not a list of pairs";
-    for (const auto& [p_text, runs] : split->items()) {
+    const std::string wrong = take_pairs(line, "made", site.made);
+    return wrong.empty() ? take_pairs(line, "split", site.split) : wrong;
+  }
+
+  std::string take_pairs(const Json& line, const char* name, std::map<SiteKey, RunSet>& pairs) {
+    const auto list = line.find(name);
+    if (list == line.end()) return {};
+    if (!list->is_object()) return fmt::format("`{}` is not a list of pairs", name);
+    for (const auto& [p_text, runs] : list->items()) {
       SiteKey p = 0;
       if (!parse_key(p_text, p) || !runs.is_string() ||
-          !parse(runs.get<std::string>(), into_.runs().size(), site.split[p])) {
-        return "a split that names a run which is not there";
+          !parse(runs.get<std::string>(), into_.runs().size(), pairs[p])) {
+        return fmt::format("`{}` names a run which is not there", name);
       }
     }
     return {};
@@ -151,6 +156,7 @@ std::string print_invariants(const Invariants& invariants) {
     Json line{{"site", fmt::format("{:016x}", key)}, {"kind", site.text.kind},
               {"function", site.text.function},      {"place", site.text.place},
               {"variable", site.text.variable},      {"executed", print(site.executed)}};
+    for (const auto& [p, runs] : site.made) line["made"][fmt::format("{:016x}", p)] = print(runs);
     for (const auto& [p, runs] : site.split) line["split"][fmt::format("{:016x}", p)] = print(runs);
     add(line);
   }

@@ -19,7 +19,7 @@
 
 namespace heddle::avio {
 
-inline constexpr int kInvariantsVersion = 1;
+inline constexpr int kInvariantsVersion = 2;
 
 std::string print_invariants(const Invariants& invariants);
 

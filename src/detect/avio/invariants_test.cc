@@ -23,6 +23,10 @@ rc::Gen<Invariants> any_invariants() {
                                      "a.c:" + std::to_string(*rc::gen::inRange(1, 4)), "x"};
         }
       }
+      const int made = *rc::gen::inRange(0, 4);
+      for (int k = 0; k < made; ++k) {
+        evidence.made.insert({*rc::gen::inRange<SiteKey>(0, 6), *rc::gen::inRange<SiteKey>(1, 6)});
+      }
       const int splits = *rc::gen::inRange(0, 4);
       for (int k = 0; k < splits; ++k) {
         evidence.split.insert({*rc::gen::inRange<SiteKey>(0, 6), *rc::gen::inRange<SiteKey>(1, 6)});
@@ -74,8 +78,10 @@ RC_GTEST_PROP(InvariantFile, PrintAndParseAreInverse, ()) {
 }
 
 RunEvidence evidence(std::initializer_list<SiteKey> executed,
-                     std::set<std::pair<SiteKey, SiteKey>> split = {}) {
+                     std::set<std::pair<SiteKey, SiteKey>> split = {},
+                     std::set<std::pair<SiteKey, SiteKey>> made = {}) {
   RunEvidence out;
+  out.made = std::move(made);
   for (const SiteKey key : executed) out.executed[key] = {"read", "f", "a.c:1:1", "x"};
   out.split = std::move(split);
   return out;
@@ -91,9 +97,19 @@ TEST(Invariants, HoldWhereExecutedAndNeverSplit) {
   EXPECT_FALSE(learned.holds(4)) << "never executed";
   EXPECT_FALSE(learned.holds(0)) << "the unknown site";
   EXPECT_EQ(learned.invariant_count(), 2u);
-  EXPECT_EQ(learned.pair(1, 2).together, 2u);
+  EXPECT_EQ(learned.pair(1, 2).made, 1u);
   EXPECT_EQ(learned.pair(1, 2).split, 1u);
-  EXPECT_EQ(learned.pair(1, 3).together, 1u);
+  EXPECT_EQ(learned.pair(1, 3).made, 0u);
+}
+
+TEST(Invariants, APairHoldsWhereItsLastAccessDoesNot) {
+  Invariants learned("app");
+  learned.add("a", {}, evidence({1, 2, 3}, {{1, 3}}, {{1, 3}, {2, 3}}));
+  EXPECT_FALSE(learned.holds(3));
+  EXPECT_FALSE(learned.holds(learned.pair(1, 3))) << "split";
+  EXPECT_TRUE(learned.holds(learned.pair(2, 3))) << "made and not split";
+  EXPECT_FALSE(learned.holds(learned.pair(3, 3))) << "never made";
+  EXPECT_EQ(learned.pair_count(), 1u);
 }
 
 TEST(Invariants, ThresholdCountsRunsNotSplits) {
@@ -136,9 +152,12 @@ TEST(InvariantFile, IsRefusedWithAReason) {
   EXPECT_NE(refusal("hello\n").find("not a file of learned invariants"), std::string::npos);
   EXPECT_NE(refusal("{\"heddle\":\"invariants\",\"version\":0}\n").find("format 0"),
             std::string::npos);
-  EXPECT_NE(refusal("{\"heddle\":\"invariants\",\"version\":2}\n").find("format 2"),
+  EXPECT_NE(refusal("{\"heddle\":\"invariants\",\"version\":1}\n").find("format 1"),
+            std::string::npos)
+      << "older";
+  EXPECT_NE(refusal("{\"heddle\":\"invariants\",\"version\":3}\n").find("format 3"),
             std::string::npos);
-  const std::string head = "{\"heddle\":\"invariants\",\"version\":1,\"program\":\"app\"}\n";
+  const std::string head = "{\"heddle\":\"invariants\",\"version\":2,\"program\":\"app\"}\n";
   EXPECT_NE(refusal(head + "{\"run\":\"a\"}\n{\"site\":\"01\",\"executed\":\"0-1\"}\n")
                 .find("app.inv:3: damaged"),
             std::string::npos);
@@ -147,7 +166,7 @@ TEST(InvariantFile, IsRefusedWithAReason) {
 }
 
 TEST(InvariantFile, UnknownLinesAreSkipped) {
-  EXPECT_EQ(refusal("{\"heddle\":\"invariants\",\"version\":1}\n{\"later\":1}\n"), "");
+  EXPECT_EQ(refusal("{\"heddle\":\"invariants\",\"version\":2}\n{\"later\":1}\n"), "");
 }
 
 }  // namespace

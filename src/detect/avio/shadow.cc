@@ -13,8 +13,12 @@ constexpr std::uint8_t kAll = 0xff;
 
 }  // namespace
 
-Shadow::Shadow(unsigned granule, TripleSink& sink)
-    : granule_(granule), cell_shift_(granule == 64 ? 6 : 3), sink_(sink), cache_(kCacheEntries) {
+Shadow::Shadow(unsigned granule, TripleSink& sink, PairLog* pairs)
+    : granule_(granule),
+      cell_shift_(granule == 64 ? 6 : 3),
+      sink_(sink),
+      pairs_(pairs),
+      cache_(kCacheEntries) {
   HEDDLE_CHECK(is_granule(granule));
 }
 
@@ -26,14 +30,14 @@ void Shadow::begin(Actor actor) {
 Shadow::Page* Shadow::look_up_page(std::uint64_t number) const {
   const auto at = pages_.find(number);
   if (at == pages_.end()) return nullptr;
-  cache_[number & (kCacheEntries - 1)] = {number, at->second.get()};
+  cache_[cache_index(number)] = {number, at->second.get()};
   return at->second.get();
 }
 
 Shadow::Page& Shadow::add_page(std::uint64_t number) {
   std::unique_ptr<Page>& slot = pages_[number];
   slot = std::make_unique<Page>();
-  cache_[number & (kCacheEntries - 1)] = {number, slot.get()};
+  cache_[cache_index(number)] = {number, slot.get()};
   return *slot;
 }
 
@@ -60,6 +64,8 @@ void Shadow::touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, 
   if (mask == kAll) {
     if (joined) return touch_state(touch, cell.half[0], number, kAll);
     if (owned(cell.half[0], touch) && owned(cell.half[1], touch)) {
+      note_pair(cell.half[0], touch);
+      note_pair(cell.half[1], touch);
       cell.half[0] = touch;
       cell.half[1] = state_of(kJoined, 0);
       return;
@@ -96,6 +102,7 @@ void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, s
   for (std::size_t i = 0; i < count; ++i) {
     if ((word.masks[i] & mask) != 0 && owned(word.states[i], touch)) {
       own |= word.masks[i];
+      note_pair(word.states[i], touch);
       continue;
     }
     if (kept != i) {
@@ -125,11 +132,13 @@ void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, s
 void Shadow::touch_state(const Touch& touch, State& state, std::uint64_t number,
                          std::uint8_t mask) {
   if (owned(state, touch)) {
+    note_pair(state, touch);
     state = touch;
     return;
   }
   if (form(state) == kExclusive) state = state_of(kShared, histories_.add(History(state)));
   Split split;
+  if (pairs_ != nullptr) note_pair(histories_[state.site].last(touch.actor()), touch);
   if (histories_[state.site].on(touch, ended_, &split)) {
     sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
   }
@@ -238,7 +247,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
   const std::uint64_t first_page = first_cell >> kPageBits;
   const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
   const auto release = [&](std::uint64_t number) {
-    CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
+    CacheEntry& entry = cache_[cache_index(number)];
     if (entry.number == number) entry = CacheEntry();
   };
   if (last_page - first_page < pages_.size()) {

@@ -29,9 +29,11 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 namespace heddle::avio {
 
@@ -45,13 +47,30 @@ class TripleSink {
   virtual void on_triple(const Triple& triple) = 0;
 };
 
+// The pairs of sites (P, I) that some thread executed one after the other on the same bytes.
+class PairLog {
+ public:
+  void note(SiteId p, SiteId i) {
+    if (i >= last_.size()) last_.resize(i + std::size_t{1});
+    if (last_[i] == p) return;  // mostly the same as before; site 0 stands for no site
+    last_[i] = p;
+    if (p != 0) pairs_.insert({p, i});
+  }
+  const absl::flat_hash_set<std::pair<SiteId, SiteId>>& all() const { return pairs_; }
+
+ private:
+  std::vector<SiteId> last_;  // by I
+  absl::flat_hash_set<std::pair<SiteId, SiteId>> pairs_;
+};
+
 constexpr bool is_granule(unsigned granule) {
   return granule == 1 || granule == 2 || granule == 4 || granule == 8 || granule == 64;
 }
 
 class Shadow {
  public:
-  Shadow(unsigned granule, TripleSink& sink);
+  // `pairs`: where pairs are put down, for who learns; may be null.
+  Shadow(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr);
 
   void access(const Touch& touch, Address address, std::uint32_t size) {
     if (size == 0) return;
@@ -155,12 +174,15 @@ class Shadow {
 
   const Cell* cached_cell(Address address) const {
     const std::uint64_t cell = address >> cell_shift_;
-    const CacheEntry& entry = cache_[(cell >> kPageBits) & (kCacheEntries - 1)];
+    const CacheEntry& entry = cache_[cache_index(cell >> kPageBits)];
     if (entry.number != cell >> kPageBits) return nullptr;
     return &entry.page->cells[cell & (kPageCells - 1)];
   }
+  static std::size_t cache_index(std::uint64_t number) {
+    return (number * 0x9e3779b97f4a7c15u) >> (64 - kCacheBits);
+  }
   Page* find_page(std::uint64_t number) const {
-    const CacheEntry& entry = cache_[number & (kCacheEntries - 1)];
+    const CacheEntry& entry = cache_[cache_index(number)];
     return entry.number == number ? entry.page : look_up_page(number);
   }
   Page* look_up_page(std::uint64_t number) const;
@@ -170,17 +192,25 @@ class Shadow {
   }
   Page& add_page(std::uint64_t number);
 
+  void note_pair(const State& before, const Touch& now) {
+    if (pairs_ != nullptr && before && before.owner() == now.owner()) {
+      pairs_->note(before.site, now.site);
+    }
+  }
+
   // The ways of private data first: the same thread, the same bytes as before.
   void touch_cell(const Touch& touch, std::uint64_t number, std::uint8_t mask) {
     Cell& cell = page(number >> kPageBits).cells[number & (kPageCells - 1)];
     if (mask == 0xff) {
       if (form(cell.half[1]) == kJoined && cell.half[0].owner() == touch.owner()) {
+        note_pair(cell.half[0], touch);
         cell.half[0] = touch;
         return;
       }
     } else if (mask == 0x0f || mask == 0xf0) {
       State& half = cell.half[mask == 0x0f ? 0 : 1];
       if (half.owner() == touch.owner() && half && form(cell.half[1]) != kJoined) {
+        note_pair(half, touch);
         half = touch;
         return;
       }
@@ -201,12 +231,14 @@ class Shadow {
   const unsigned granule_;
   const unsigned cell_shift_;  // 3, or 6 for lines
   TripleSink& sink_;
+  PairLog* const pairs_;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   struct CacheEntry {
     std::uint64_t number = ~std::uint64_t{0};
     Page* page = nullptr;
   };
-  static constexpr std::size_t kCacheEntries = 1024;
+  static constexpr unsigned kCacheBits = 12;
+  static constexpr std::size_t kCacheEntries = std::size_t{1} << kCacheBits;
   mutable std::vector<CacheEntry> cache_;
   Pool<Word> words_;
   Pool<History> histories_;
