@@ -128,12 +128,14 @@ int run_collected(const Command& command, const char* level,
 
 int count(collect::Session& session, Report& report) {
   collect::SharedFilter filter;
+  session.filter_by(&filter);
   for (;;) {
     Result<std::span<const Event>> batch = session.next();
     if (!batch.ok()) return 1;
     if (batch->empty()) break;
-    for (const Event& event : filter.pass(*batch)) report.passed += is_access(event.kind) ? 1 : 0;
+    for (const Event& event : *batch) report.passed += is_access(event.kind) ? 1 : 0;
   }
+  session.filter_by(nullptr);
   report.accesses = filter.accesses();
   return 0;
 }

@@ -176,7 +176,8 @@ enum heddle_record {
   HEDDLE_REC_UNLOAD = 0x85, /* words: address of the heddle_unit that is gone */
   HEDDLE_REC_SKIP = 0x86,   /* the rest of this block is unused */
   HEDDLE_REC_TEXT =
-      0x87, /* a text (thread name, mark, assertion): words: kind, length, bytes padded to 8 */
+      0x87, /* a text (thread name, mark, assertion): words: kind, length, bytes padded to 8. Of a
+               name, `small` is the thread plus one; 0: the current thread */
   HEDDLE_REC_DECISION = 0x88, /* the scheduler chose: words: number of the point, chosen thread */
   HEDDLE_REC_STACK =
       0x89, /* a native call stack (deadlock, crash): words: thread, then return addresses */

@@ -58,18 +58,6 @@ bool known_kind(unsigned kind) {
   }
 }
 
-// An access to a range, split where Event::size ends. Nothing is longer than the address space.
-void add_range(Event event, std::uint64_t length, EventBuffer& out) {
-  if (length >> 47 != 0) return;
-  while (length > 0) {
-    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kLargestRange));
-    event.size = part & kLargestRange;
-    out.add(event);
-    event.address += part;
-    length -= part;
-  }
-}
-
 }  // namespace
 
 Decoder::Decoder(Catalog& catalog, bool flow, ReadSide read_side)
@@ -94,6 +82,12 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
     const std::uint64_t header = words[at];
     if (header == 0) break;
     if (record_of(header) == 0) {
+      if (filter_ != nullptr && tail == Tail::kWhole && !resumed) {
+        if (const std::size_t used = filtered_segment(words.subspan(at), out); used != 0) {
+          at += used;
+          continue;
+        }
+      }
       Result<std::size_t> used = slot_record(words.subspan(at), tail, resumed, out);
       resumed = false;
       if (!used.ok()) return used.error();
@@ -110,6 +104,43 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
   return Done{};
 }
 
+// The common record under a filter: accesses of private memory become no events at all. Returns
+// the number of its words, 0 for a record that takes the way of all others.
+std::size_t Decoder::filtered_segment(std::span<const std::uint64_t> words, EventBuffer& out) {
+  const std::uint64_t header = words[0];  // bit 0: paused
+  const Unit* unit = units_.find(header);
+  if (unit == nullptr || (header - unit->slots_begin) % sizeof(heddle_slot) != 0) return 0;
+  const CompiledSlot& slot = unit->slots[(header - unit->slots_begin) / sizeof(heddle_slot)];
+  const std::size_t size = std::size_t{1} + slot.words;
+  if (slot.kind != HEDDLE_SLOT_SEGMENT || !slot.simple || size > words.size()) return 0;
+  const std::uint64_t thread = SharedFilter::thread_bits(thread_);
+  if (flow_) {
+    Event event;
+    event.kind = EventKind::kSegment;
+    event.thread = thread_;
+    event.value = slot.id;
+    out.add(event);
+  }
+  std::uint32_t looked_at = slot.item_count;
+  const FilterItem* item = unit->filter_items.data() + slot.first_item;
+  for (std::uint32_t i = 0; i < slot.item_count; ++i, ++item) {
+    const Address address = item->offset + words[item->base];
+    const auto look = filter_->look(address, item->size, item->packed | thread);
+    if (look == SharedFilter::Look::kPrivate) continue;
+    Event event = unit->items[slot.first_item + i].event;
+    event.thread = thread_;
+    event.address = address;
+    if (look == SharedFilter::Look::kShared) {
+      out.add(event);
+    } else {
+      filter_->pass_one(event, out);
+      --looked_at;
+    }
+  }
+  filter_->count(looked_at);
+  return size;
+}
+
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
                                          bool resumed, EventBuffer& out) {
   const std::uint64_t address = words[0] & ~std::uint64_t{1};
@@ -123,7 +154,7 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
   if (size > words.size()) return Error{"a record does not fit its block"};
   switch (slot.kind) {
     case HEDDLE_SLOT_SEGMENT: {
-      if (!slot.simple || paused || resumed || tail == Tail::kCut) {
+      if (!slot.simple || paused || resumed || tail == Tail::kCut || filter_ != nullptr) {
         segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
         break;
       }
@@ -171,6 +202,18 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
   return size;
 }
 
+// An access to a range, split where Event::size ends. Nothing is longer than the address space.
+void Decoder::add_range(Event event, std::uint64_t length, EventBuffer& out) {
+  if (length >> 47 != 0) return;
+  while (length > 0) {
+    const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kLargestRange));
+    event.size = part & kLargestRange;
+    add(event, out);
+    event.address += part;
+    length -= part;
+  }
+}
+
 void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
                              std::span<const std::uint64_t> words, Tail tail, bool resumed,
                              EventBuffer& out) {
@@ -204,7 +247,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
       event.order = item.failure_order;
     }
     if (!item.dynamic_size) {
-      out.add(event);
+      add(event, out);
       continue;
     }
     const std::uint64_t length = words[item.next - (item.outcome ? 2u : 1u)];
@@ -239,7 +282,7 @@ Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words
       if ((fits = needs(1))) units_.remove(rest[0]);
       break;
     case HEDDLE_REC_TEXT:
-      if ((fits = needs(2))) text(rest, out);
+      if ((fits = needs(2))) text(header, rest, out);
       break;
     case HEDDLE_REC_DECISION:
       if ((fits = needs(2))) decisions_.push_back({rest[0], static_cast<ThreadId>(rest[1])});
@@ -284,17 +327,21 @@ void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, 
   }
   event.size = small_of(header) & kLargestRange;
   if (event.kind == EventKind::kThreadEnd) pop_to(0, out);
-  out.add(event);
+  add(event, out);
 }
 
-void Decoder::text(std::span<const std::uint64_t> words, EventBuffer& out) {
+void Decoder::text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out) {
   const std::size_t length = std::min<std::uint64_t>(words[1], (words.size() - 2) * 8);
   const std::string_view text(reinterpret_cast<const char*>(words.data() + 2), length);
   // rt::TextKind of runtime/record.h.
   switch (words[0]) {
-    case 1:
-      catalog_.threads[thread_].name = catalog_.strings.intern(text);
+    case 1: {
+      const ThreadId named = small_of(header) != 0 ? small_of(header) - 1 : thread_;
+      if (named >= kMaxThreads) break;
+      if (named >= catalog_.threads.size()) catalog_.threads.resize(named + 1);
+      catalog_.threads[named].name = catalog_.strings.intern(text);
       break;
+    }
     case 2: {
       Event event;
       event.kind = EventKind::kMark;

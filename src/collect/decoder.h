@@ -10,7 +10,9 @@
 // paused.
 #pragma once
 
+#include "collect/event_buffer.h"
 #include "collect/native_sites.h"
+#include "collect/shared_filter.h"
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
@@ -24,26 +26,6 @@
 namespace heddle::collect {
 
 enum class Tail { kWhole, kCut };
-
-// A grown-once buffer: the decoder asks for room once per record and then only stores.
-class EventBuffer {
- public:
-  Event* room(std::size_t count) {
-    if (used_ + count > events_.size()) events_.resize(2 * (used_ + count));
-    return events_.data() + used_;
-  }
-  void added(std::size_t count) { used_ += count; }
-  void add(const Event& event) {
-    *room(1) = event;
-    ++used_;
-  }
-  void clear() { used_ = 0; }
-  std::span<const Event> events() const { return {events_.data(), used_}; }
-
- private:
-  std::vector<Event> events_;
-  std::size_t used_ = 0;
-};
 
 struct Decision {
   std::uint64_t point{};
@@ -66,6 +48,9 @@ class Decoder {
   // Appends the events of a block to `out`. An error is about words that mean nothing; the events
   // before them were appended.
   Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out);
+
+  // From here on, only accesses that this filter passes become events.
+  void filter_by(SharedFilter* filter) { filter_ = filter; }
 
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
@@ -93,11 +78,20 @@ class Decoder {
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
                                      EventBuffer& out);
+  std::size_t filtered_segment(std::span<const std::uint64_t> words, EventBuffer& out);
+  void add(const Event& event, EventBuffer& out) {
+    if (filter_ != nullptr) {
+      filter_->pass_one(event, out);
+    } else {
+      out.add(event);
+    }
+  }
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);
+  void add_range(Event event, std::uint64_t length, EventBuffer& out);
   void event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
-  void text(std::span<const std::uint64_t> words, EventBuffer& out);
+  void text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   Status unit(std::span<const std::uint64_t> words);
   void enter(const CompiledSlot& slot, std::span<const std::uint64_t> words, EventBuffer& out);
   void leave(FunctionId function, EventBuffer& out);
@@ -109,6 +103,7 @@ class Decoder {
   Catalog& catalog_;
   bool flow_;
   ReadSide read_side_;
+  SharedFilter* filter_ = nullptr;
   UnitTable units_;
   NativeSites native_sites_;
   ThreadId thread_ = 0;

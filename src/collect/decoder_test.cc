@@ -3,6 +3,7 @@
 #include "collect/shared_filter.h"
 #include "trace/catalog_codec.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -269,6 +270,60 @@ TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
 }
 
 // Whatever stands in the ring, decoding ends without a crash.
+TEST_F(DecoderTest, FilteringWhileDecodingIsFilteringAfterwards) {
+  own_.symbols.emplace_back();
+  LayoutItem range = word();
+  range.dynamic_size = true;
+  const std::uint64_t slots[] = {
+      segment({{site(EventKind::kRead, 8), word()},
+               {site(EventKind::kWrite, 4), symbol(12)},
+               {site(EventKind::kRmw, 2, MemoryOrder::kSeqCst), from_item(0, 6)}}),
+      segment({{site(EventKind::kWrite, 16), word()}, {site(EventKind::kRead, 1), word()}}),
+      segment({{site(EventKind::kWrite, 0), range}})};
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint64_t> words;
+    const auto address = [&] { return 0x1000 + random() % 512; };
+    for (int i = 0; i < 200; ++i) {
+      switch (random() % 8) {
+        case 0:
+          words.push_back(switch_to(static_cast<ThreadId>(random() % 3)));
+          break;
+        case 1:
+          words.insert(words.end(), {slots[2], address(), 1 + random() % 40});
+          break;
+        case 2: {
+          const auto kind = static_cast<std::uint64_t>(EventKind::kAlloc);
+          words.insert(words.end(),
+                       {HEDDLE_HEADER(HEDDLE_REC_EVENT, kind, 3, 0, 0, 0), address(), 16, 0});
+          break;
+        }
+        case 3:
+        case 4:
+          words.insert(words.end(), {slots[1], address(), address()});
+          break;
+        default:
+          words.insert(words.end(), {slots[0], address()});
+      }
+    }
+    SharedFilter after;
+    catalog_ = {};
+    const std::vector<Event> all = decode(words);
+    const auto expected = after.pass(all);
+    SharedFilter meanwhile;
+    EventBuffer out;
+    catalog_ = {};
+    Decoder& filtering = decoder();
+    filtering.filter_by(&meanwhile);
+    ASSERT_TRUE(filtering.decode(after_unit(words), Tail::kWhole, out).ok());
+    ASSERT_TRUE(
+        std::equal(expected.begin(), expected.end(), out.events().begin(), out.events().end()));
+    ASSERT_EQ(after.accesses(), meanwhile.accesses());
+  }
+}
+
 TEST_F(DecoderTest, DamagedWords) {
   const SiteId first = site(EventKind::kRead, 8);
   LayoutItem range = word();

@@ -283,7 +283,8 @@ void Session::add_outcome() {
   if (text.empty()) text = decoder_->outcome_text();
   const std::optional<ProcessEnd> seen =
       options_.process_end ? options_.process_end(pid()) : std::nullopt;
-  if (seen.has_value() && (end == RunEnd::kLost || (end == RunEnd::kExit && seen->signalled))) {
+  // Of an exit, whoever waited knows best: the program may have left without a word to anybody.
+  if (seen.has_value() && (end == RunEnd::kLost || end == RunEnd::kExit)) {
     end = seen->signalled ? RunEnd::kSignal : RunEnd::kExit;
     event.value = static_cast<std::uint64_t>(seen->value);
   }

@@ -48,6 +48,10 @@ class Session : public EventSource {
   bool flow() const { return flow_; }
   const Decoder& decoder() const { return *decoder_; }
 
+  // Only accesses to memory that several threads touch are delivered from here on. The filter
+  // outlives the session.
+  void filter_by(SharedFilter* filter) { decoder_->filter_by(filter); }
+
   // The consumer gives up (full disk, say): the target goes on unrecorded.
   void abandon();
 

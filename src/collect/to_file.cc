@@ -19,6 +19,7 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
     return result;
   }
   SharedFilter filter;
+  if (options.shared_only) session.filter_by(&filter);
   auto last_flush = std::chrono::steady_clock::now();
   for (;;) {
     Result<std::span<const Event>> batch = session.next();
@@ -27,9 +28,7 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
       break;
     }
     if (batch->empty()) break;
-    std::span<const Event> events = *batch;
-    if (options.shared_only) events = filter.pass(events);
-    Status status = (*writer)->add(events);
+    Status status = (*writer)->add(*batch);
     // A reader may want to look while the program runs.
     if (const auto now = std::chrono::steady_clock::now();
         status.ok() && now - last_flush > std::chrono::seconds(2)) {
@@ -49,6 +48,7 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
     result.problem = fmt::format("{}; the trace ends after {} events", status.error().message,
                                  (*writer)->events());
   }
+  session.filter_by(nullptr);
   result.events = (*writer)->events();
   result.bytes = (*writer)->bytes();
   result.threads = session.catalog().threads.size();

@@ -1,5 +1,6 @@
 #include "collect/units.h"
 
+#include "collect/shared_filter.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -200,6 +201,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
     unit->slots.push_back(slot);
   }
 
+  unit->filter_items.reserve(unit->items.size());
+  for (const CompiledItem& item : unit->items) {
+    unit->filter_items.push_back(
+        {item.event.address, SharedFilter::pack(item.event), item.event.size, item.base});
+  }
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(
         units_.begin(), units_.end(), unit->slots_begin,

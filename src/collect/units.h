@@ -39,6 +39,14 @@ struct CompiledItem {
   std::uint32_t flag{};  // the item's site in its own unit: index of its flag
 };
 
+// The same for whoever first asks whether the access is of interest (shared_filter.h).
+struct FilterItem {
+  std::uint64_t offset{};
+  std::uint64_t packed{};
+  std::uint32_t size{};
+  std::uint32_t base{};
+};
+
 struct CompiledSlot {
   heddle_slot_kind kind{};
   std::uint8_t words{};  // after the header
@@ -58,6 +66,7 @@ struct Unit {
   std::uint64_t site_count{};
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
+  std::vector<FilterItem> filter_items;  // one for each of `items`
   std::string name;
 
   std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {

@@ -49,7 +49,7 @@ VariableName Describer::variable(SiteId id, Address address, std::uint32_t size)
   const Site& site = catalog_.site(id);
   const std::string from_site = without_unnamed(catalog_.text(site.variable));
   const bool is_member = site.type != 0;
-  if (const Symbol* symbol = symbol_at(address)) {
+  if (const Symbol* symbol = symbol_at(address, catalog_.text(site.variable))) {
     const std::string name = without_unnamed(catalog_.text(symbol->name));
     const std::uint64_t offset = address - symbol->address;
     out.storage = "global";
@@ -131,16 +131,25 @@ std::vector<Place> Describer::stack(const CallStacks& stacks, StackId stack, Sit
 void Describer::index_symbols() const {
   for (; indexed_symbols_ < catalog_.symbols.size(); ++indexed_symbols_) {
     const Symbol& symbol = catalog_.symbols[indexed_symbols_];
-    if (symbol.size != 0) symbols_[symbol.address] = indexed_symbols_;
+    if (symbol.size != 0) symbols_.emplace(symbol.address, indexed_symbols_);
   }
 }
 
-const Symbol* Describer::symbol_at(Address address) const {
+const Symbol* Describer::symbol_at(Address address, std::string_view hint) const {
   index_symbols();
-  auto at = symbols_.upper_bound(address);
-  if (at == symbols_.begin()) return nullptr;
-  const Symbol& symbol = catalog_.symbols[(--at)->second];
-  return address - symbol.address < symbol.size ? &symbol : nullptr;
+  const Symbol* found = nullptr;
+  for (auto at = symbols_.upper_bound(address); at != symbols_.begin();) {
+    const Symbol& symbol = catalog_.symbols[(--at)->second];
+    if (found != nullptr && symbol.address != found->address) break;
+    if (address - symbol.address >= symbol.size) {
+      if (found != nullptr) continue;
+      break;
+    }
+    if (found == nullptr) found = &symbol;
+    if (hint.empty()) break;
+    if (hint.starts_with(catalog_.text(symbol.name))) return &symbol;
+  }
+  return found;
 }
 
 }  // namespace heddle

@@ -44,14 +44,15 @@ class Describer {
     std::uint32_t number{};  // among the locks of that name, from 1
   };
 
-  const Symbol* symbol_at(Address address) const;
+  // Of several symbols (modules may be loaded where others were) the one called `hint`, if any.
+  const Symbol* symbol_at(Address address, std::string_view hint = {}) const;
   void index_symbols() const;
 
   const Catalog& catalog_;
   absl::flat_hash_map<Address, NamedLock> locks_;
   absl::flat_hash_map<StringId, std::uint32_t> lock_counts_;  // by name
   std::map<Address, Block> blocks_;                           // live heap blocks
-  mutable std::map<Address, std::size_t> symbols_;  // start address → index in the catalog
+  mutable std::multimap<Address, std::size_t> symbols_;  // start address → index in the catalog
   mutable std::size_t indexed_symbols_ = 0;
 };
 

@@ -7,7 +7,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 namespace heddle::rt {
 namespace {
@@ -164,6 +166,29 @@ RT_EXPORT int pthread_setcanceltype(int type, int* before) {
   self->async_cancel = type == PTHREAD_CANCEL_ASYNCHRONOUS;
   if (self->async_cancel) cancellation_point();
   return 0;
+}
+
+// ---- names ------------------------------------------------------------------------------------
+
+RT_EXPORT int pthread_setname_np(pthread_t handle, const char* name) noexcept {
+  const int error = REAL(pthread_setname_np)(handle, name);
+  if (error != 0 || !sched_active()) return error;
+  if (const Thread* target = find_thread(handle)) rec_thread_name(target->id, name);
+  return error;
+}
+
+RT_EXPORT int prctl(int option, ...) noexcept {
+  va_list list;
+  va_start(list, option);
+  unsigned long arguments[4];
+  for (unsigned long& argument : arguments) argument = va_arg(list, unsigned long);
+  va_end(list);
+  if (option == PR_SET_NAME && sched_active()) {
+    char name[16] = {};  // as long as the kernel keeps
+    strncpy(name, reinterpret_cast<const char*>(arguments[0]), sizeof name - 1);
+    rec_thread_name(t_self->id, name);
+  }
+  return REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
 // ---- yielding -----------------------------------------------------------------------------------

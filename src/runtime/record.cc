@@ -144,7 +144,9 @@ void rec_decision(uint64_t point, ThreadId thread) {
   __heddle_tls.cursor = at + 3;
 }
 
-void rec_text(TextKind kind, const char* text, size_t length) {
+namespace {
+
+void put_text(TextKind kind, uint32_t small, const char* text, size_t length) {
   if (!has_cursor() || !g_stream.recording) return;
   constexpr size_t kMost = 1504;
   if (length > kMost) length = kMost;
@@ -153,8 +155,19 @@ void rec_text(TextKind kind, const char* text, size_t length) {
   at[1] = static_cast<uint64_t>(kind);
   at[2] = length;
   memcpy(at + 3, text, length);
-  __atomic_store_n(&at[0], HEDDLE_HEADER(HEDDLE_REC_TEXT, 0, 2 + words, 0, 0, 0), __ATOMIC_RELEASE);
+  __atomic_store_n(&at[0], HEDDLE_HEADER(HEDDLE_REC_TEXT, 0, 2 + words, 0, 0, small),
+                   __ATOMIC_RELEASE);
   __heddle_tls.cursor = at + 3 + words;
+}
+
+}  // namespace
+
+void rec_text(TextKind kind, const char* text, size_t length) {
+  put_text(kind, 0, text, length);
+}
+
+void rec_thread_name(ThreadId thread, const char* name) {
+  put_text(TextKind::kThreadName, thread + 1, name, strlen(name));
 }
 
 void rec_stack(ThreadId thread, const void* const* frames, size_t count) {

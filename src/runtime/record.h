@@ -65,13 +65,14 @@ inline void rec_sync(EventKind kind, const volatile void* object, uint64_t value
 void rec_decision(uint64_t point, ThreadId thread);
 
 enum class TextKind : uint32_t {
-  kThreadName = 1,  // of the current thread
+  kThreadName = 1,  // of a thread
   kMark = 2,        // the user's
   kAssertion = 3,   // of the run's outcome
   kOutcome = 4,     // explains the outcome: what a deadlock consists of, say
   kNote = 5,        // for the one who reads the trace: something could not be controlled
 };
-void rec_text(TextKind kind, const char* text, size_t length);  // cut at about 1,500 bytes
+void rec_text(TextKind kind, const char* text, size_t length);
+void rec_thread_name(ThreadId thread, const char* name);  // cut at about 1,500 bytes
 
 // A native call stack of `thread`, innermost frame first.
 void rec_stack(ThreadId thread, const void* const* frames, size_t count);  // cut at 200 frames

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,6 +34,28 @@ int move_up(int fd) {
   return fd;
 }
 
+// A limit on the size of files holds for shared memory, too, and answers with a signal that would
+// end the program. It is taken out of the queue again.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, as_long(&kSet), as_long(&before_), sizeof kSet);
+  }
+  ~NoSizeSignal() {
+    if ((before_ & kSet) == 0) {
+      const timespec none = {0, 0};
+      raw_syscall(SYS_rt_sigtimedwait, as_long(&kSet), 0, as_long(&none), sizeof kSet);
+    }
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, as_long(&before_), 0, sizeof kSet);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  static constexpr uint64_t kSet = uint64_t{1} << (SIGXFSZ - 1);
+  uint64_t before_ = 0;
+};
+
 uint32_t block_count() {
   const uint64_t wanted = rt_option(ring);
   return static_cast<uint32_t>(wanted < 2 ? 2 : wanted > 65536 ? 65536 : wanted);
@@ -52,11 +75,12 @@ bool map_region(Region* region) {
       return false;
     }
     region->memory_fd = move_up(static_cast<int>(fd));
+    const NoSizeSignal guard;
     const long sized =
         raw_syscall(SYS_ftruncate, region->memory_fd, static_cast<long>(region->mapped_bytes));
     if (sized < 0) {
       say("no room for %lu bytes of shared memory (error %ld); the run is not recorded; "
-          "HEDDLE_OPTIONS=ring=N makes it smaller",
+          "raise the limit on file sizes, or make it smaller with HEDDLE_OPTIONS=ring=N",
           region->mapped_bytes, -sized);
       return false;
     }
@@ -171,6 +195,7 @@ uint64_t* region_next_block(Region* region) {
 
 uint64_t region_append(Region* region, const Part* parts, size_t count, uint64_t* length) {
   static const char kZeros[8] = {};
+  const NoSizeSignal guard;
   heddle_shared* shared = region->shared;
   const uint64_t start = shared->side_offset + shared->side_used;
   uint64_t at = start;

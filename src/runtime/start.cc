@@ -2,6 +2,7 @@
 
 #include "runtime/options.h"
 #include "runtime/raw.h"
+#include "runtime/real.h"
 #include "runtime/record.h"
 #include "runtime/say.h"
 #include "runtime/sched.h"
@@ -32,6 +33,16 @@ heddle_level parse_level() {
 
 void note_exit_status(int status, void*) {
   g_exit_status = status;
+}
+
+using Main = int(int, char**, char**);
+Main* g_main = nullptr;
+
+// Handlers of exit() run last in, first out, and the C library registers the destructors of
+// libraries before main: only from here on a handler runs before them.
+int start_main(int argc, char** argv, char** environment) {
+  if (!dormant()) on_exit(note_exit_status, nullptr);
+  return g_main(argc, argv, environment);
 }
 
 __attribute__((constructor(101))) void library_loaded() {
@@ -65,7 +76,6 @@ void start() {
   stream_open(0);
   write_modules();
   signals_start();
-  on_exit(note_exit_status, nullptr);
   sched_init();
 }
 
@@ -83,3 +93,13 @@ void rec_after_fork_in_child() {
 }
 
 }  // namespace heddle::rt
+
+extern "C" int __libc_start_main(heddle::rt::Main* main, int argc, char** argv, void (*init)(),
+                                 void (*fini)(), void (*rtld_fini)(), void* stack_end);
+
+RT_EXPORT int __libc_start_main(heddle::rt::Main* main, int argc, char** argv, void (*init)(),
+                                void (*fini)(), void (*rtld_fini)(), void* stack_end) {
+  heddle::rt::g_main = main;
+  return REAL(__libc_start_main)(heddle::rt::start_main, argc, argv, init, fini, rtld_fini,
+                                 stack_end);
+}
