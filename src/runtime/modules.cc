@@ -54,7 +54,8 @@ void add_line(const char* line) {
 
 void read_mappings() {
   g_mapping_count = 0;
-  const long fd = raw_syscall(SYS_open, as_long("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
+  // Not /proc/self/maps, which is empty once the main thread has ended.
+  const long fd = raw_syscall(SYS_open, as_long("/proc/thread-self/maps"), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   char buffer[4096 + 512];
   size_t kept = 0;
