@@ -22,6 +22,15 @@ bool owner_is_dead(const pthread_mutex_t* mutex) {
   return owner == nullptr || owner->state == State::kDead;
 }
 
+// The kernel is about to unlock a robust mutex whose owner had its last turn. True: it has.
+bool owner_has_departed(const pthread_mutex_t* mutex) {
+  if ((kind_of(mutex) & kRobust) == 0) return false;
+  const Thread* owner = find_kernel_thread(static_cast<uint32_t>(mutex->__data.__owner));
+  if (owner == nullptr || owner->state != State::kDead || owner->gone) return false;
+  wait_for_departing();
+  return true;
+}
+
 // Other processes, and the kernel on behalf of a dead owner, unlock without telling us. (Robust
 // mutexes all have the bit of the shared ones; who holds them says more.)
 bool unlocked_elsewhere(const pthread_mutex_t* mutex) {
@@ -77,6 +86,7 @@ int take_mutex(pthread_mutex_t* mutex, uint64_t deadline, const void* pc) {
         static_cast<uint32_t>(mutex->__data.__owner) == t_self->tid) {
       return EDEADLK;
     }
+    if (owner_has_departed(mutex)) continue;
     if (unlocked_elsewhere(mutex)) return take_mutex_outside(mutex, deadline);
     if (sched_block(PointKind::kLock, mutex, kWaitMutex, deadline, kInterruptNever, pc) ==
         WakeReason::kTimedOut) {

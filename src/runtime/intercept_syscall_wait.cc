@@ -1,6 +1,6 @@
-// Calls that wait for signals, children, file locks and other things without a descriptor to poll.
-// Those that wait for a signal leave the game; the others usually return at once and keep the
-// baton, with the watchdog standing by.
+// Calls that wait for signals, children, file locks and other things without a
+// descriptor to poll. Those that wait for a signal leave the game; the others
+// usually return at once and keep the baton, with the watchdog standing by.
 #include "abi/status.h"
 #include "runtime/intercept.h"
 
@@ -31,6 +31,21 @@ static auto brief(const void* pc, Call call) {
   return result;
 }
 
+// A call that ends when a child does. Most children are short, and what the
+// others do meanwhile would be the kernel's choice: they wait, too, for a
+// while.
+template <typename Call>
+static auto child_call(const void* pc, Call call) {
+  sched_point(PointKind::kSyscall, nullptr, pc);
+  sched_brief_begin(true);
+  const auto result = call();
+  const int error = errno;
+  sched_brief_end();
+  deliver_pending_signals();
+  errno = error;
+  return result;
+}
+
 // A call that waits for as long as it takes.
 template <typename Call>
 static auto long_call(const void* pc, Call call, bool parked = false) {
@@ -46,7 +61,8 @@ static auto long_call(const void* pc, Call call, bool parked = false) {
 
 using namespace heddle::rt;
 
-// ---- signals --------------------------------------------------------------------------------
+// ---- signals
+// --------------------------------------------------------------------------------
 
 RT_EXPORT int pause() {
   if (!sched_active()) return REAL(pause)();
@@ -73,11 +89,12 @@ RT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec*
   return long_call(RT_CALLER, [&] { return REAL(sigtimedwait)(set, info, limit); });
 }
 
-// ---- children -------------------------------------------------------------------------------
+// ---- children
+// -------------------------------------------------------------------------------
 
 RT_EXPORT pid_t wait(int* status) {
   if (!sched_active()) return REAL(wait)(status);
-  return long_call(RT_CALLER, [&] { return REAL(wait)(status); });
+  return child_call(RT_CALLER, [&] { return REAL(wait)(status); });
 }
 
 RT_EXPORT pid_t waitpid(pid_t pid, int* status, int options) {
@@ -85,35 +102,36 @@ RT_EXPORT pid_t waitpid(pid_t pid, int* status, int options) {
   if ((options & WNOHANG) != 0) {
     return brief(RT_CALLER, [&] { return REAL(waitpid)(pid, status, options); });
   }
-  return long_call(RT_CALLER, [&] { return REAL(waitpid)(pid, status, options); });
+  return child_call(RT_CALLER, [&] { return REAL(waitpid)(pid, status, options); });
 }
 
 RT_EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
   if (!sched_active()) return REAL(waitid)(type, id, info, options);
-  return long_call(RT_CALLER, [&] { return REAL(waitid)(type, id, info, options); });
+  return child_call(RT_CALLER, [&] { return REAL(waitid)(type, id, info, options); });
 }
 
 RT_EXPORT pid_t wait3(int* status, int options, rusage* usage) noexcept {
   if (!sched_active()) return REAL(wait3)(status, options, usage);
-  return long_call(RT_CALLER, [&] { return REAL(wait3)(status, options, usage); });
+  return child_call(RT_CALLER, [&] { return REAL(wait3)(status, options, usage); });
 }
 
 RT_EXPORT pid_t wait4(pid_t pid, int* status, int options, rusage* usage) noexcept {
   if (!sched_active()) return REAL(wait4)(pid, status, options, usage);
-  return long_call(RT_CALLER, [&] { return REAL(wait4)(pid, status, options, usage); });
+  return child_call(RT_CALLER, [&] { return REAL(wait4)(pid, status, options, usage); });
 }
 
 RT_EXPORT int system(const char* command) {
   if (!sched_active()) return REAL(system)(command);
-  return long_call(RT_CALLER, [&] { return REAL(system)(command); });
+  return child_call(RT_CALLER, [&] { return REAL(system)(command); });
 }
 
 RT_EXPORT int pclose(FILE* stream) {
   if (!sched_active()) return REAL(pclose)(stream);
-  return long_call(RT_CALLER, [&] { return REAL(pclose)(stream); });
+  return child_call(RT_CALLER, [&] { return REAL(pclose)(stream); });
 }
 
-// ---- files ----------------------------------------------------------------------------------
+// ---- files
+// ----------------------------------------------------------------------------------
 
 RT_EXPORT int flock(int fd, int operation) noexcept {
   if (!sched_active()) return REAL(flock)(fd, operation);
@@ -164,7 +182,8 @@ RT_EXPORT int open(const char* path, int flags, ...) {
   return fd;
 }
 
-// ---- random numbers ---------------------------------------------------------------------------
+// ---- random numbers
+// ---------------------------------------------------------------------------
 //
 // Nothing to wait for, but a run that uses them is not the schedule's alone.
 
@@ -197,7 +216,8 @@ RT_EXPORT uint32_t arc4random_uniform(uint32_t limit) noexcept {
   return REAL(arc4random_uniform)(limit);
 }
 
-// std::random_device, which asks the processor or the kernel in ways of its own.
+// std::random_device, which asks the processor or the kernel in ways of its
+// own.
 extern "C" unsigned _ZNSt13random_device9_M_getvalEv(void* device);
 RT_EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void* device) {
   note_random();

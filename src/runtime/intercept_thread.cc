@@ -34,6 +34,7 @@ int collect(Thread* target, pthread_t handle, void** result, const void* pc) {
   sched_brief_end();
   if (error != 0) return error;
   target->joined = true;
+  note_gone(target);
   rec_event(EventKind::kJoin, LockMode::kExclusive, OpOutcome::kOk, 0, 0, target->id, pc);
   return 0;
 }
@@ -52,6 +53,7 @@ int start_new_thread(pthread_t* out, const pthread_attr_t* attributes, void* (*e
   thread->argument = argument;
   thread->detached = created_detached(attributes);
   watchdog_start();
+  wait_for_departing();
   pthread_t handle;
   int error;
   {
@@ -61,10 +63,12 @@ int start_new_thread(pthread_t* out, const pthread_attr_t* attributes, void* (*e
   if (error != 0) {
     thread->state = State::kDead;
     thread->joined = true;
+    thread->gone = true;
     --g_sched.live;
     return error;
   }
   thread->handle = handle;
+  note_handle(handle);
   *out = handle;
   rec_event(EventKind::kFork, LockMode::kExclusive, OpOutcome::kOk, 0, 0, thread->id, pc);
   start_thread(thread);

@@ -56,7 +56,8 @@ Thread* decide_after_losing(Moment moment) {
   return choose_after(moment);
 }
 
-// With the lock held by the holder: passes the baton to `next` and waits for its return.
+// With the lock held by the holder: passes the baton to `next` and waits for
+// its return.
 void switch_to(Thread* self, Thread* next) {
   rec_give();
   enter_ready(self);
@@ -102,8 +103,8 @@ void point_slowly(PointKind kind, const volatile void* object, const void* pc) {
   deliver_if_nudged(self);
 }
 
-// Memory of one thread is no reason for a switch; but a loop that looks at the same place for ever
-// waits for somebody.
+// Memory of one thread is no reason for a switch; but a loop that looks at the
+// same place for ever waits for somebody.
 bool private_access_passes(Thread* self, const volatile void* object, const void* pc) {
   constexpr uint32_t kPatience = 20 * kSpinLimit;
   if (object != self->spin_object || pc != self->spin_pc) {
@@ -170,7 +171,8 @@ void queue_up(Thread* self) {
   --g_sched.outside;
   if (self->parked) --g_sched.parked;
   self->parked = false;
-  // When it came back was the kernel's choice, unless nobody else could run meanwhile.
+  // When it came back was the kernel's choice, unless nobody else could run
+  // meanwhile.
   if (g_sched.live > 1) g_sched.sources |= HEDDLE_SOURCE_KERNEL;
   enter_ready(self);
   if (load_holder() == nullptr) {
@@ -193,7 +195,8 @@ void queue_up(Thread* self) {
 
 }  // namespace
 
-// ---- the lock -----------------------------------------------------------------------------------
+// ---- the lock
+// -----------------------------------------------------------------------------------
 
 void sched_lock() {
   uint32_t expected = 0;
@@ -228,7 +231,8 @@ bool take_nudge(Thread* self) {
   return true;
 }
 
-// ---- queues and the baton -----------------------------------------------------------------------
+// ---- queues and the baton
+// -----------------------------------------------------------------------
 
 void enter_ready(Thread* thread) {
   thread->state = State::kReady;
@@ -308,7 +312,8 @@ void wait_turn(Thread* self) {
   rec_take(self->id);
 }
 
-// ---- what interceptors call ---------------------------------------------------------------------
+// ---- what interceptors call
+// ---------------------------------------------------------------------
 
 bool sched_active() {
   return t_self != nullptr && !inside() && g_sched.on;
@@ -358,7 +363,8 @@ void sched_point(PointKind kind, const volatile void* object, const void* pc) {
   if (self->async_cancel && !self->busy) pthread_testcancel();
 }
 
-// A loop over plain memory that waits for another thread fills block after block without a point.
+// A loop over plain memory that waits for another thread fills block after
+// block without a point.
 void sched_tick() {
   Thread* self = t_self;
   if (!sched_holds() || !g_sched.on || self->busy) return;
@@ -494,46 +500,15 @@ void sched_join_game() {
   deliver_if_nudged(self);
 }
 
-void sched_brief_begin() {
+void sched_brief_begin(bool patient) {
   t_self->brief = true;
+  t_self->patient = patient;
 }
 void sched_brief_end() {
   Thread* self = t_self;
   self->brief = false;
+  self->patient = false;
   if (load_holder() != self) sched_need_baton();
-}
-
-// ---- signals ------------------------------------------------------------------------------------
-
-bool sched_in_scheduler() {
-  return t_self != nullptr && t_self->busy;
-}
-bool sched_is_outside() {
-  return t_self != nullptr && t_self->state == State::kOutside;
-}
-
-void sched_nudge() {
-  if (t_self == nullptr) return;
-  __atomic_fetch_or(&t_self->turn, kNudgeBit, __ATOMIC_RELEASE);
-  wake_idler();  // that may be this very thread, asleep below the handler
-}
-
-void sched_interrupt() {
-  if (t_self != nullptr) t_self->interrupted = true;
-}
-
-void sched_note_signal_from_outside() {
-  __atomic_fetch_or(&g_sched.sources, HEDDLE_SOURCE_SIGNAL, __ATOMIC_RELAXED);
-}
-
-SchedHandler sched_handler_begin() {
-  const SchedHandler state = {sched_is_outside()};
-  if (state.was_outside) sched_join_game();
-  return state;
-}
-
-void sched_handler_end(SchedHandler state) {
-  if (state.was_outside) sched_leave_game();
 }
 
 SchedCounts sched_counts() {

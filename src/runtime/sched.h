@@ -161,7 +161,9 @@ void sched_join_game();
 
 // The holder keeps the baton, for the call is usually quick, but the watchdog may take it without a
 // word.
-void sched_brief_begin();
+// With `patient` it waits for some tenths of a second before that, instead of milliseconds: for
+// what is not quick but has an end, such as a child.
+void sched_brief_begin(bool patient = false);
 void sched_brief_end();
 
 // ---- points before accesses -------------------------------------------------------------------
@@ -207,6 +209,13 @@ bool sched_is_outside();
 void sched_nudge();
 void sched_interrupt();
 void sched_note_signal_from_outside();
+
+// A signal has arrived at a thread that was inside the scheduler.
+void sched_signal_seen();
+uint32_t sched_signals_seen();
+// After the holder has sent `signal` to a thread (nullptr: to the process), which has a handler for
+// it or may be waiting for it: returns when it has arrived. `before`: sched_signals_seen() before.
+void sched_settle_signal(const Thread* target, int signal, bool handled, uint32_t before);
 struct SchedHandler {
   bool was_outside;
 };

@@ -45,11 +45,13 @@ struct Thread {
 
   bool busy;          // inside the scheduler: no safe point for a signal
   bool brief;         // in a call that may sleep but keeps the baton: the watchdog is silent
+  bool patient;       // … and waits longer before it acts
   bool async_cancel;  // asked for asynchronous cancellation: it is tested at every point
   bool no_preempt;    // holds a stdio lock: switched only where it must be
   bool parked;        // outside, waiting for a signal
   bool detached;
   bool joined;
+  bool gone;            // dead for the kernel, too
   uint8_t exit_rounds;  // of the exit key's destructor
   uint8_t stdio_depth;
 
@@ -123,7 +125,8 @@ struct Sched {
   unsigned descriptor_waiters;
   Thread* threads;  // kMaxThreads of them, touched as they are used
   uint32_t thread_count;
-  uint32_t live;  // not dead
+  uint32_t live;       // not dead
+  uint32_t departing;  // dead, but perhaps not yet for the kernel
 
   bool idling;         // somebody keeps the light on, asleep …
   uint32_t idle_word;  // … on this futex, or, while there are descriptors to watch, …
@@ -199,7 +202,13 @@ Thread* find_kernel_thread(uint32_t tid);
 void start_thread(Thread* thread);  // by the creator, once the real thread exists
 void first_turn(Thread* self);      // by the new thread
 void sched_exit_destructor(void* self);
+void note_gone(Thread* thread);
+void wait_for_departing();                // by the holder
 bool sched_pinned_from(cpu_set_t* cpus);  // the mask before the process was pinned, if it was
+
+// ---- thread_hash.cc -----------------------------------------------------------------------------
+
+void note_handle(pthread_t handle);  // of a new thread
 
 // ---- sched_points.cc ----------------------------------------------------------------------------
 

@@ -43,6 +43,7 @@ void pin() {
 Thread* adopt_caller() {
   Thread* self = new_thread();
   self->handle = pthread_self();
+  note_handle(self->handle);
   self->tid = raw_gettid();
   self->tls = &__heddle_tls;
   self->state = State::kRunning;
@@ -63,10 +64,18 @@ void forget_stack() {
   pthread_attr_destroy(&attributes);
 }
 
+bool is_gone(const Thread* thread) {
+  const char state = kernel_state(thread->tid);
+  return state == 0 || state == 'Z' || state == 'X';
+}
+
 // Programs that live in one thread never end here: the exit key is not destroyed by exit().
 void end_thread(Thread* self) {
   sched_point(PointKind::kThreadEnd, self, nullptr);
-  if (g_sched.live == 1) return;  // the C library calls exit() on the last thread: it stays
+  if (g_sched.live == 1) {
+    wait_for_departing();
+    return;  // the C library calls exit() on the last thread: it stays
+  }
   rec_event(EventKind::kThreadEnd, LockMode::kExclusive, OpOutcome::kOk, 0, 0, 0, nullptr);
   signals_thread_end();
   robust_owner_ends(self);
@@ -75,6 +84,7 @@ void end_thread(Thread* self) {
   ++self->steps;  // who runs after its end is a decision of its own
   self->state = State::kDead;
   --g_sched.live;
+  ++g_sched.departing;
   for (unsigned i = 0; i < g_sched.blocked.count;) {
     Wait* wait = g_sched.blocked.items[i];
     if (wait->object == self) {
@@ -175,6 +185,27 @@ Thread* find_kernel_thread(uint32_t tid) {
   return nullptr;
 }
 
+void note_gone(Thread* thread) {
+  if (thread->gone) return;
+  thread->gone = true;
+  --g_sched.departing;
+}
+
+// A thread has some way to go in the C library after its last turn, and what it leaves there (its
+// stack for the next thread, the number of threads that are left) is seen by those that come after.
+void wait_for_departing() {
+  for (uint32_t i = g_sched.thread_count; i > 0 && g_sched.departing != 0; --i) {
+    Thread* thread = &g_sched.threads[i - 1];
+    if (thread->state != State::kDead || thread->gone) continue;
+    constexpr int kTries = 2000;
+    constexpr timespec kPause = {0, 50000};
+    for (int tries = 0; tries < kTries && !is_gone(thread); ++tries) {
+      raw_syscall(SYS_nanosleep, as_long(&kPause), 0);
+    }
+    note_gone(thread);
+  }
+}
+
 void start_thread(Thread* thread) {
   const Busy busy(t_self);
   lock_as_holder();
@@ -231,7 +262,7 @@ void sched_fork_child() {
   g_sched.lock = 0;
   g_sched.ready.count = g_sched.blocked.count = 0;
   g_sched.outside = g_sched.parked = g_sched.timed = g_sched.descriptor_waiters = 0;
-  g_sched.thread_count = g_sched.live = 0;
+  g_sched.thread_count = g_sched.live = g_sched.departing = 0;
   g_sched.points = g_sched.hash = g_sched.switches = 0;
   g_sched.idling = false;
   g_sched.idle_event = -1;

@@ -4,7 +4,7 @@
 #include "runtime/real.h"
 #include "runtime/record.h"
 #include "runtime/say.h"
-#include "runtime/sched.h"
+#include "runtime/sched_state.h"
 #include "runtime/start.h"
 #include "runtime/stream.h"
 
@@ -41,6 +41,11 @@ void* g_free_stacks = nullptr;  // a list through their first word; the holder's
 bool is_fault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
          signal == SIGABRT || signal == SIGSYS || signal == SIGTRAP;
+}
+
+bool has_handler(int signal) {
+  return signal > 0 && signal < kSignals && g_actions[signal].sa_handler != SIG_DFL &&
+         g_actions[signal].sa_handler != SIG_IGN;
 }
 
 bool is_synchronous(int signal, const siginfo_t* info) {
@@ -137,7 +142,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
     run_synchronous(signal, info, context);
     return;
   }
-  // When a signal of another process, of a timer or of a child comes is not the schedule's choice.
+  // When a signal of another process, of a timer or of a child comes is not the
+  // schedule's choice.
   const bool sent_by_itself =
       (info->si_code == SI_USER || info->si_code == SI_TKILL || info->si_code == SI_QUEUE) &&
       info->si_pid == static_cast<pid_t>(raw_getpid());
@@ -145,6 +151,7 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   if (sched_in_scheduler()) {
     note_pending(info);
     sched_nudge();
+    sched_signal_seen();
     return;
   }
   if (inside() || has_cursor()) {
@@ -197,7 +204,8 @@ void on_fatal(int signal, siginfo_t* info, void* context) {
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
   REAL(sigaction)(signal, &standard, nullptr);
-  // A fault repeats itself when this returns; a signal that was sent has to be sent again.
+  // A fault repeats itself when this returns; a signal that was sent has to be
+  // sent again.
   if (info->si_code <= 0) raw_syscall(SYS_tgkill, raw_getpid(), raw_gettid(), signal);
 }
 
@@ -342,13 +350,23 @@ RT_EXPORT int raise(int signal) noexcept {
 }
 
 RT_EXPORT int kill(pid_t pid, int signal) noexcept {
+  const uint32_t seen = sched_signals_seen();
   const int status = REAL(kill)(pid, signal);
+  if (status == 0 && pid == static_cast<pid_t>(raw_getpid()) && !signals_pending()) {
+    sched_settle_signal(nullptr, signal, has_handler(signal), seen);
+  }
   deliver_pending_signals();
   return status;
 }
 
 RT_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
+  const uint32_t seen = sched_signals_seen();
   const int status = REAL(pthread_kill)(thread, signal);
+  if (status == 0 && signal != 0 && sched_active()) {
+    if (const Thread* target = find_thread(thread)) {
+      sched_settle_signal(target, signal, has_handler(signal), seen);
+    }
+  }
   deliver_pending_signals();
   return status;
 }

@@ -14,10 +14,13 @@ namespace heddle::rt {
 namespace {
 
 constexpr size_t kStackSize = 64 * 1024;
-// Thread-local variables of the runtime lie below the thread pointer, at offsets that the dynamic
-// linker chose; this is more than it gives out.
+// Thread-local variables of the runtime lie below the thread pointer, at
+// offsets that the dynamic linker chose; this is more than it gives out.
 constexpr size_t kThreadBlock = 64 * 1024;
 constexpr uint64_t kNsPerMs = 1000000;
+
+// For calls that are not quick but have an end (sched_brief_begin).
+constexpr uint64_t kPatience = 300 * kNsPerMs;
 
 bool g_running;
 
@@ -27,25 +30,13 @@ uint64_t real_monotonic() {
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// The kernel's state of a thread: 'R', 'S', 'D', 'T', … or 0.
-char kernel_state(uint32_t tid) {
-  char path[64];
-  format_text(path, sizeof path, "/proc/self/task/%u/stat", tid);
-  const long fd = raw_syscall(SYS_open, as_long(path), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[256] = {};
-  raw_syscall(SYS_read, fd, as_long(text), sizeof text - 1);
-  raw_close(static_cast<int>(fd));
-  const char* bracket = strrchr(text, ')');
-  return bracket != nullptr && bracket[1] == ' ' ? bracket[2] : 0;
-}
-
 bool asleep(const Thread* thread) {
   const char state = kernel_state(thread->tid);
   return state == 'S' || state == 'D';
 }
 
-// With the lock held, on behalf of whoever would run: passes the baton to somebody who is ready.
+// With the lock held, on behalf of whoever would run: passes the baton to
+// somebody who is ready.
 Thread* pass_on(Thread* from) {
   const Moment moment = {from,    PointKind::kSyscall, nullptr,
                          nullptr, g_sched.ready.items, g_sched.ready.count};
@@ -54,7 +45,8 @@ Thread* pass_on(Thread* from) {
   return next;
 }
 
-// The holder has slept in the kernel since the last look, `elapsed` nanoseconds ago.
+// The holder has slept in the kernel since the last look, `elapsed` nanoseconds
+// ago.
 void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
   Thread* next = nullptr;
   sched_lock();
@@ -73,7 +65,8 @@ void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
         next = pass_on(holder);
         g_sched.sources |= HEDDLE_SOURCE_KERNEL;
         if (!holder->brief && g_sched.seized++ == 0) {
-          say("thread %u sleeps in a call that is not under control; another runs meanwhile (such "
+          say("thread %u sleeps in a call that is not under control; another "
+              "runs meanwhile (such "
               "runs may differ from time to time)",
               holder->id);
         }
@@ -84,7 +77,8 @@ void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
   if (next != nullptr) wake_turn(next);
 }
 
-// Nobody holds the baton because the last one went outside: deadlines still have to fire.
+// Nobody holds the baton because the last one went outside: deadlines still
+// have to fire.
 void keep_light_on(uint64_t elapsed) {
   Thread* next = nullptr;
   sched_lock();
@@ -110,7 +104,7 @@ int watch(void*) {
   uint64_t last = start;
   Thread* holder = nullptr;
   uint64_t points = 0;
-  bool slept = false;
+  uint64_t asleep_since = 0;  // 0: it was not asleep at the last look
   const timespec pause = {static_cast<time_t>(period / 2 / kNsPerSecond),
                           static_cast<long>(period / 2 % kNsPerSecond)};
   while (g_sched.on) {
@@ -121,11 +115,15 @@ int watch(void*) {
     if (present == nullptr) {
       keep_light_on(now - last);
     } else if (present != holder || g_sched.points != points) {
-      slept = false;
+      asleep_since = 0;
     } else if (g_sched.live > 1 && !present->busy) {
       const bool sleeps = asleep(present);
-      if (sleeps && slept) seize(present, points, now - last);
-      slept = sleeps;
+      const uint64_t limit = present->patient ? kPatience : period / 2;
+      if (sleeps && asleep_since != 0 && now - asleep_since >= limit) {
+        seize(present, points, now - last);
+      }
+      if (!sleeps) asleep_since = 0;
+      if (sleeps && asleep_since == 0) asleep_since = now;
     }
     if (rt_option(real_time) && g_sched.timed != 0) g_sched.next_action = 0;
     holder = present;
@@ -136,6 +134,18 @@ int watch(void*) {
 }
 
 }  // namespace
+
+char kernel_state(uint32_t tid) {
+  char path[64];
+  format_text(path, sizeof path, "/proc/self/task/%u/stat", tid);
+  const long fd = raw_syscall(SYS_open, as_long(path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[256] = {};
+  raw_syscall(SYS_read, fd, as_long(text), sizeof text - 1);
+  raw_close(static_cast<int>(fd));
+  const char* bracket = strrchr(text, ')');
+  return bracket != nullptr && bracket[1] == ' ' ? bracket[2] : 0;
+}
 
 void watchdog_start() {
   if (g_running) return;
@@ -156,7 +166,9 @@ void watchdog_start() {
   raw_syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, as_long(&all), as_long(&before), sizeof all);
   const int child = clone(watch, stack, flags, nullptr, nullptr, thread_pointer, nullptr);
   raw_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, as_long(&before), 0, sizeof before);
-  if (child < 0) say("the watchdog could not start; a call that is not under control may hang");
+  if (child < 0)
+    say("the watchdog could not start; a call that is not under control may "
+        "hang");
 }
 
 void watchdog_after_fork_in_child() {

@@ -5,9 +5,14 @@
 // pthread_exit. It uses system calls only.
 #pragma once
 
+#include <stdint.h>
+
 namespace heddle::rt {
 
 void watchdog_start();  // does nothing when it runs already
 void watchdog_after_fork_in_child();
+
+// The kernel's state of a thread: 'R', 'S', 'D', 'T', 'Z', … or 0 when there is no such thread.
+char kernel_state(uint32_t tid);
 
 }  // namespace heddle::rt
