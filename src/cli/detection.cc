@@ -22,7 +22,7 @@ bool names_frontier(std::string_view detect) {
 // Which pass of `frontier`: the file of marks is read if it is there, else made.
 Result<race::FrontierSettings> frontier_settings(const DetectionOptions& options) {
   race::FrontierSettings out;
-  if (!names_frontier(options.detect) || options.mark_auto) return out;
+  if (!names_frontier(options.chosen()) || options.mark_auto) return out;
   if (options.marks.empty()) {
     return Error{
         "frontier needs to know what synchronises: name a file with --marks, to be made "
@@ -43,7 +43,9 @@ Result<race::FrontierSettings> frontier_settings(const DetectionOptions& options
 }  // namespace
 
 void DetectionOptions::declare(CLI::App& app) {
-  app.add_option("--detect", detect, "detectors, separated by commas")->capture_default_str();
+  app.add_option("--detect", detect,
+                 "detectors, separated by commas (default: race,outcome, and avio when there are "
+                 "invariants)");
   app.add_option("--invariants", invariants,
                  "avio: report only violations of what heddle learn wrote to this file")
       ->type_name("FILE");
@@ -70,6 +72,11 @@ void DetectionOptions::declare(CLI::App& app) {
       ->capture_default_str();
 }
 
+std::string DetectionOptions::chosen() const {
+  if (!detect.empty()) return detect;
+  return invariants.empty() ? "race,outcome" : "avio,race,outcome";
+}
+
 Result<Detection> Detection::load(const DetectionOptions& options) {
   Detection out(options);
   const Result<avio::CacheShape> l1 = avio::parse_cache_shape(options.l1);
@@ -88,7 +95,7 @@ Result<Detection> Detection::load(const DetectionOptions& options) {
   if (!frontier.ok()) return frontier.error();
   out.frontier_ = std::move(*frontier);
   const Catalog none;
-  const auto named = make_detectors(options.detect, none, out.settings_);
+  const auto named = make_detectors(out.names_, none, out.settings_);
   if (!named.ok()) return named.error();
   return out;
 }
@@ -98,7 +105,7 @@ Detection::Set Detection::make(const Catalog& catalog) const {
   set.frontier = std::make_unique<race::FrontierSettings>(frontier_);
   DetectorSettings settings = settings_;
   settings.frontier = set.frontier.get();
-  auto made = make_detectors(options_.detect, catalog, settings);
+  auto made = make_detectors(names_, catalog, settings);
   HEDDLE_CHECK(made.ok());  // load() tried the names
   set.detectors = std::move(*made);
   return set;
@@ -119,7 +126,7 @@ Status Detection::finish(const Set& set, const Catalog& catalog) const {
     const Status same = hunt::check_same_program(*invariants_, catalog, options_.invariants);
     if (!same.ok()) return same;
   }
-  if (!names_frontier(options_.detect)) return Done{};
+  if (!names_frontier(names_)) return Done{};
   return save_marks(*set.frontier);
 }
 

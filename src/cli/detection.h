@@ -22,7 +22,7 @@ class App;
 namespace heddle::cli {
 
 struct DetectionOptions {
-  std::string detect = "race,outcome";
+  std::string detect;  // empty: see chosen()
   std::string invariants;
   unsigned granule = 1;
   std::string l1 = "32K,4,64";
@@ -32,6 +32,9 @@ struct DetectionOptions {
   svd::OnlineOptions svd;
 
   void declare(CLI::App& app);
+
+  // What the user named; else what needs no help, and avio once it was taught.
+  std::string chosen() const;
 };
 
 class Detection {
@@ -47,18 +50,20 @@ class Detection {
   };
   Set make(const Catalog& catalog) const;
 
-  const std::string& names() const { return options_.detect; }
-  bool needs_flow() const { return heddle::needs_flow(options_.detect); }
+  const std::string& names() const { return names_; }
+  bool needs_flow() const { return heddle::needs_flow(names_); }
 
   // After the last event: was what was learned learned from this program? What frontier found is
   // written to the file of marks.
   Status finish(const Set& set, const Catalog& catalog) const;
 
  private:
-  explicit Detection(const DetectionOptions& options) : options_(options) {}
+  explicit Detection(const DetectionOptions& options)
+      : options_(options), names_(options.chosen()) {}
   Status save_marks(const race::FrontierSettings& frontier) const;
 
   DetectionOptions options_;
+  std::string names_;
   DetectorSettings settings_;
   std::shared_ptr<const avio::Invariants> invariants_;  // null: nothing learned
   race::FrontierSettings frontier_;

@@ -172,9 +172,16 @@ int verify(const Options& options, std::uint32_t sources) {
   return kDiverged;
 }
 
+// Not a device or a pipe, next to which nothing can stand.
+bool is_plain_file(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+}
+
 int run(Options& options) {
-  if (options.verify && options.schedule_output.empty()) {
-    options.schedule_output = options.output + ".schedule";
+  if (options.schedule_output.empty() && (options.verify || is_plain_file(options.output))) {
+    options.schedule_output = schedule_of(options.output);
   }
   const Recorded recorded = record(options);
   if (recorded.started && recorded.outcome.diverged != 0) {
@@ -200,7 +207,8 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("-q,--quiet", options->quiet, "say nothing when all is well");
   options->schedule.declare(app, "fifo", "sync", 0);
   app.add_option("--schedule-output", options->schedule_output,
-                 "write the schedule of the run to this file, for heddle replay");
+                 "write the schedule of the run to this file, for heddle replay (default: "
+                 "OUTPUT.schedule)");
   app.add_flag("--verify", options->verify,
                "replay the run once and say whether something is not under control");
   app.add_option("command", options->command, "the program and its arguments")->required();

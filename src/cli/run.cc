@@ -94,6 +94,18 @@ hunt::ObserveRequest request_for(const Options& options, const Detection& detect
   return request;
 }
 
+// The command that makes it happen again.
+std::string how_to_repeat(const Options& options) {
+  const ScheduleOptions& schedule = options.schedule;
+  const std::string command = hunt::quote_command(options.command);
+  const std::string file = schedule.is_file() ? schedule.strategy : options.schedule_output;
+  if (!file.empty())
+    return fmt::format("heddle replay {} -- {}", hunt::quote_command({file}), command);
+  if (schedule.strategy == "fifo") return fmt::format("heddle run -- {}", command);
+  return fmt::format("heddle run --schedule {} --points {} --seed {} -- {}", schedule.strategy,
+                     schedule.points, schedule.seed, command);
+}
+
 void say_how_it_went(const Options& options, const hunt::ObservedEnd& end) {
   for (const std::string& note : end.notes) tell(note);
   if (!end.units) {
@@ -143,6 +155,7 @@ int run(const Options& options) {
   }
 
   FindingReport::Analysis analysis = join(processes);
+  for (Finding& finding : analysis.findings) finding.replay = how_to_repeat(options);
   analysis.detectors = detection->names();
   analysis.about = {{"command", hunt::quote_command(options.command)},
                     {"schedule", options.schedule.strategy},

@@ -8,17 +8,29 @@ void ScheduleOptions::declare(CLI::App& app, const std::string& default_strategy
   strategy = default_strategy;
   points = default_points;
   timeout = default_timeout;
-  app.add_option(
-         "--schedule", strategy,
-         "who runs next: fifo (switch only when a thread blocks), random, pct, or a schedule "
-         "file to follow")
-      ->capture_default_str();
-  app.add_option("--points", points,
-                 "accesses before which threads are switched, besides synchronisation and atomics: "
-                 "sync (none), shared (of memory that several threads touch), all")
-      ->capture_default_str();
+  CLI::Option* const how =
+      app.add_option(
+             "--schedule", strategy,
+             "who runs next: fifo (switch only when a thread blocks), random, pct, or a schedule "
+             "file to follow")
+          ->capture_default_str();
+  CLI::Option* const where =
+      app.add_option(
+             "--points", points,
+             "accesses before which threads are switched, besides synchronisation and atomics: "
+             "sync (none), shared (of memory that several threads touch), all")
+          ->capture_default_str();
   if (seeds) {
-    app.add_option("--seed", seed, "where random decisions come from")->capture_default_str();
+    CLI::Option* const given =
+        app.add_option("--seed", seed,
+                       "where random decisions come from; by itself it means --schedule random "
+                       "--points shared, as heddle try does it")
+            ->capture_default_str();
+    app.parse_complete_callback([this, how, where, given] {
+      if (given->count() == 0 || how->count() != 0) return;
+      strategy = "random";
+      if (where->count() == 0) points = "shared";
+    });
   }
   app.add_option("--switch-every", switch_every,
                  "random: one switch per this many scheduling points, on average")

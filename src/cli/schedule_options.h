@@ -10,6 +10,11 @@
 
 namespace heddle::cli {
 
+// Where heddle record leaves the schedule of a run.
+inline std::string schedule_of(const std::string& trace) {
+  return trace + ".schedule";
+}
+
 struct ScheduleOptions {
   std::string strategy;  // fifo, random, pct, or the name of a schedule file
   std::string points;    // accesses that are scheduling points

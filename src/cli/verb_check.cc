@@ -5,43 +5,69 @@
 #include "cli/finding_report.h"
 #include "cli/messages.h"
 #include "cli/output.h"
-#include "trace/source.h"
+#include "cli/schedule_options.h"
+#include "cli/trace_input.h"
+#include "hunt/schedule_file.h"
 
-#include <memory>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace heddle::cli {
 namespace {
 
 struct Options {
-  std::string trace;
-  bool salvage = false;
+  TraceInput trace;
   DetectionOptions detection;
   FindingReportOptions report;
 };
+
+// heddle record leaves the schedule next to the trace.
+std::string how_to_replay(const std::string& trace) {
+  const std::string path = schedule_of(trace);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  const Result<hunt::Schedule> schedule = hunt::read_schedule(path);
+  if (!schedule.ok() || schedule->command.empty()) return {};
+  return fmt::format("heddle replay {} -- {}", hunt::quote_command({path}),
+                     hunt::quote_command(schedule->command));
+}
 
 int run(const Options& options) {
   Result<FindingReport> report = FindingReport::load(options.report);
   if (!report.ok()) return fail(report.error());
   const Result<Detection> detection = Detection::load(options.detection);
   if (!detection.ok()) return fail(detection.error());
-  Result<std::unique_ptr<EventSource>> source =
-      open_trace(options.trace, {.salvage = options.salvage});
-  if (!source.ok()) return fail(source.error());
+  std::optional<Detection::Set> set;
+  EventOrdinal first = 0;
+  Status checked = Done{};
+  std::vector<Finding> findings;
+  std::vector<std::string> remarks;
+  const Status read =
+      read_trace(options.trace, [&](const EventSource& source, std::span<const Event> events) {
+        if (!set) set = detection->make(source.catalog());
+        for (const auto& detector : set->detectors) detector->on(events, first);
+        first += events.size();
+        if (!events.empty()) return true;
+        // Names are taken from the catalog, which goes with the source.
+        findings = finish_all(set->detectors);
+        remarks = remarks_of(set->detectors);
+        checked = detection->finish(*set, source.catalog());
+        return false;
+      });
+  if (!read.ok()) return fail(read.error());
+  if (!checked.ok()) return fail(checked.error());
+  const std::string again = how_to_replay(options.trace.path);
+  for (Finding& finding : findings) finding.replay = again;
 
-  const Detection::Set set = detection->make((*source)->catalog());
-  Result<std::vector<Finding>> found = run_detectors(**source, set.detectors);
-  if (!found.ok()) return fail(found.error());
-  const Status finished = detection->finish(set, (*source)->catalog());
-  if (!finished.ok()) return fail(finished.error());
-  if (const std::string warning = (*source)->warning(); !warning.empty()) warn(warning);
-
-  const Result<bool> failing = report->write({.findings = std::move(*found),
-                                              .remarks = remarks_of(set.detectors),
+  const Result<bool> failing = report->write({.findings = std::move(findings),
+                                              .remarks = std::move(remarks),
                                               .detectors = detection->names(),
-                                              .about = {{"trace", options.trace}}},
+                                              .about = {{"trace", options.trace.path}}},
                                              Output());
   if (!failing.ok()) return fail(failing.error());
   return *failing ? kFindings : kNothingNew;
@@ -49,14 +75,12 @@ int run(const Options& options) {
 
 std::function<int()> declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("trace", options->trace, "a trace: binary, text notation or STD")->required();
+  add_trace(app, options->trace);
   options->detection.declare(app);
   options->report.declare(
       app, "new",
       "status 1 for findings that are not in the baseline (new), for all that are not "
       "suppressed (any), or never (none)");
-  app.add_flag("--salvage", options->salvage,
-               "read a damaged trace up to the first damage instead of refusing it");
   return [options] { return run(*options); };
 }
 

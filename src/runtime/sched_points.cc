@@ -1,22 +1,38 @@
 // Which accesses are scheduling points (option `points`).
 //
 // Instrumented code looks at a flag per site, so that accesses that are none cost a comparison. In
-// the mode `shared` all flags are set, and an access counts only when more than one thread has
-// touched its 8 bytes: a shadow remembers, per granule, its one owner, or that there are several.
+// the mode `shared` all flags are set, and an access counts only when its 8 bytes are shared, as
+// far as a run can know without having seen its end:
+//
+//   - variables with static storage are, from the start: whoever knows their names can reach them;
+//   - other memory is when a second owner touches it. A thread is a new owner after it has created
+//     another thread: what it had before may be in the other's hands now, whoever comes first.
+//
 // Memory that is allocated anew, and the stack of a new thread, start again without owner: what was
 // there before is chance. The shadow is exact (pages found by their number, no hashing of granules
 // onto each other), because an address must never decide who runs.
 #include "runtime/schedule.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 
 namespace heddle::rt {
 namespace {
 
-using Owner = uint16_t;  // 0 nobody, kShared several, else the thread's id + 1
+using Owner = uint16_t;  // 0 nobody, kShared several, else a number of g_owner
 constexpr Owner kShared = 0xffff;
+Owner* g_owner;  // by thread; 0: to be chosen at its next access
+Owner g_last_owner;
+
+// Where the variables with static storage of the modules with instrumented code are.
+struct Range {
+  uint64_t begin, end;
+};
+constexpr unsigned kMostRanges = 256;
+Range g_static[kMostRanges];
+unsigned g_static_count;
 constexpr unsigned kGranulesPerPage = 4096 / 8;
 
 struct ShadowPage {
@@ -49,6 +65,15 @@ Owner* new_owners() {
   return owners;
 }
 
+// The granules of a page that are within a range of static storage are shared.
+void mark_static(uint64_t page, Owner* owners, const Range& range) {
+  const uint64_t first = page * kGranulesPerPage;
+  for (uint64_t i = 0; i < kGranulesPerPage; ++i) {
+    const uint64_t address = (first + i) << 3;
+    if (address >= range.begin && address < range.end) owners[i] = kShared;
+  }
+}
+
 // The owners of a page; nullptr when it was never touched (and `make` is false), or without memory.
 Owner* owners_of(uint64_t page, bool make) {
   // Neighbours stay neighbours, so that a stack's pages share cache lines here.
@@ -60,7 +85,9 @@ Owner* owners_of(uint64_t page, bool make) {
     if (entry->number != 0) continue;
     if (!make) return nullptr;
     entry->owners = new_owners();
-    if (entry->owners != nullptr) entry->number = page + 1;
+    if (entry->owners == nullptr) return nullptr;
+    entry->number = page + 1;
+    for (unsigned i = 0; i < g_static_count; ++i) mark_static(page, entry->owners, g_static[i]);
     return entry->owners;
   }
   return nullptr;
@@ -74,7 +101,8 @@ void points_select(const char* mode) {
   g_sched.shared_only = strcmp(mode, "shared") == 0;
   if (g_sched.shared_only && g_pages == nullptr) {
     g_pages = allocate<ShadowPage>(kPages * sizeof(ShadowPage));
-    if (g_pages == nullptr) {
+    g_owner = allocate<Owner>(kMaxThreads * sizeof(Owner));
+    if (g_pages == nullptr || g_owner == nullptr) {
       say("points=shared: no address space for the shadow; all accesses are points");
       g_sched.shared_only = false;
     }
@@ -91,7 +119,11 @@ bool access_is_shared(const volatile void* address) {
   if (owners == nullptr) return true;
   Owner* owner = &owners[granule % kGranulesPerPage];
   if (*owner == kShared) return true;
-  const auto self = static_cast<Owner>(t_self->id % (kShared - 1) + 1);
+  Owner& self = g_owner[t_self->id];
+  if (self == 0) {
+    g_last_owner = static_cast<Owner>(g_last_owner % (kShared - 1) + 1);
+    self = g_last_owner;
+  }
   if (*owner == self) return false;
   if (*owner == 0) {
     *owner = self;
@@ -99,6 +131,10 @@ bool access_is_shared(const volatile void* address) {
   }
   *owner = kShared;
   return true;
+}
+
+void points_thread_created(const Thread* creator) {
+  if (g_sched.shared_only) g_owner[creator->id] = 0;
 }
 
 void sched_fresh_memory(const void* address, size_t size) {
@@ -117,6 +153,33 @@ void sched_fresh_memory(const void* address, size_t size) {
 }
 
 namespace {
+
+// Adds what the module that holds `unit` may write to. Called while the module is being loaded, so
+// that this thread may ask the dynamic linker.
+void note_static_storage(const heddle_unit* unit) {
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* wanted) {
+        const auto inside = reinterpret_cast<uint64_t>(wanted);
+        const auto in = [&](const ElfW(Phdr) & header, uint64_t address) {
+          const uint64_t begin = info->dlpi_addr + header.p_vaddr;
+          return header.p_type == PT_LOAD && address - begin < header.p_memsz;
+        };
+        bool found = false;
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i) found |= in(info->dlpi_phdr[i], inside);
+        if (!found) return 0;
+        for (unsigned i = 0; i < info->dlpi_phnum && g_static_count < kMostRanges; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+          const uint64_t begin = info->dlpi_addr + header.p_vaddr;
+          const Range range{begin, begin + header.p_memsz};
+          bool known = false;
+          for (unsigned k = 0; k < g_static_count; ++k) known |= g_static[k].begin == range.begin;
+          if (!known) g_static[g_static_count++] = range;
+        }
+        return 1;
+      },
+      const_cast<heddle_unit*>(unit));
+}
 
 // A file of lines "UNIT INDEX": the sites of that translation unit, by their number in its catalog.
 void flag_named_sites(const heddle_unit* unit, const char* path) {
@@ -161,6 +224,7 @@ void flag_named_sites(const heddle_unit* unit, const char* path) {
 void sched_unit_registered(const heddle_unit* unit) {
   const char* mode = g_sched.points_mode;
   if (unit->site_flags == nullptr) return;
+  if (g_sched.shared_only) note_static_storage(unit);
   if (strcmp(mode, "all") == 0 || strcmp(mode, "shared") == 0) {
     memset(unit->site_flags, 1, unit->site_count);
   } else if (strncmp(mode, "sites:", 6) == 0) {

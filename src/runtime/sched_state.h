@@ -214,6 +214,7 @@ void note_handle(pthread_t handle);  // of a new thread
 
 void points_select(const char* mode);  // as the option `points`
 bool access_is_shared(const volatile void* address);
+void points_thread_created(const Thread* creator);
 
 // ---- sched_idle.cc ------------------------------------------------------------------------------
 

@@ -209,6 +209,7 @@ void wait_for_departing() {
 void start_thread(Thread* thread) {
   const Busy busy(t_self);
   lock_as_holder();
+  points_thread_created(t_self);
   enter_ready(thread);
   arm();
   sched_unlock();
