@@ -207,8 +207,8 @@ std::function<int()> declare(CLI::App& app) {
   app.add_flag("-q,--quiet", options->quiet, "say nothing when all is well");
   options->schedule.declare(app, "fifo", "sync", 0);
   app.add_option("--schedule-output", options->schedule_output,
-                 "write the schedule of the run to this file, for heddle replay (default: "
-                 "OUTPUT.schedule)");
+                 "write the schedule of the run to this file, for heddle replay (default: that of "
+                 "the trace, with .schedule for .heddle)");
   app.add_flag("--verify", options->verify,
                "replay the run once and say whether something is not under control");
   app.add_option("command", options->command, "the program and its arguments")->required();

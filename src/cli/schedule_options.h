@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace heddle::cli {
 
-// Where heddle record leaves the schedule of a run.
-inline std::string schedule_of(const std::string& trace) {
+// Where heddle record leaves the schedule of a run: bank.schedule for bank.heddle.
+inline std::string schedule_of(std::string trace) {
+  if (trace.ends_with(".heddle")) trace.resize(trace.size() - std::string_view(".heddle").size());
   return trace + ".schedule";
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/region.h"
 
 #include "runtime/collector_link.h"
+#include "runtime/no_size_signal.h"
 #include "runtime/options.h"
 #include "runtime/raw.h"
 #include "runtime/say.h"
@@ -11,7 +12,6 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,28 +33,6 @@ int move_up(int fd) {
   }
   return fd;
 }
-
-// A limit on the size of files holds for shared memory, too, and answers with a signal that would
-// end the program. It is taken out of the queue again.
-class NoSizeSignal {
- public:
-  NoSizeSignal() {
-    raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, as_long(&kSet), as_long(&before_), sizeof kSet);
-  }
-  ~NoSizeSignal() {
-    if ((before_ & kSet) == 0) {
-      const timespec none = {0, 0};
-      raw_syscall(SYS_rt_sigtimedwait, as_long(&kSet), 0, as_long(&none), sizeof kSet);
-    }
-    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, as_long(&before_), 0, sizeof kSet);
-  }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
-
- private:
-  static constexpr uint64_t kSet = uint64_t{1} << (SIGXFSZ - 1);
-  uint64_t before_ = 0;
-};
 
 uint32_t block_count() {
   const uint64_t wanted = rt_option(ring);

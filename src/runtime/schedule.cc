@@ -2,6 +2,7 @@
 
 #include "abi/status.h"
 #include "runtime/modules.h"
+#include "runtime/no_size_signal.h"
 #include "runtime/strategy.h"
 
 #include <errno.h>
@@ -38,9 +39,19 @@ void drop_writer() {
   g_writer = {};
 }
 
+// Writing to a mapping for which the disk has no room would end the program, so the room is taken
+// first.
+bool make_room(size_t size) {
+  const NoSizeSignal guard;
+  const long taken = raw_syscall(SYS_fallocate, g_writer.fd, 0, static_cast<long>(g_writer.size),
+                                 static_cast<long>(size - g_writer.size));
+  if (taken != -EOPNOTSUPP) return taken >= 0;
+  return raw_syscall(SYS_ftruncate, g_writer.fd, static_cast<long>(size)) >= 0;
+}
+
 bool grow() {
   const size_t size = g_writer.size + kGrowth;
-  if (raw_syscall(SYS_ftruncate, g_writer.fd, static_cast<long>(size)) < 0) return false;
+  if (!make_room(size)) return false;
   const long mapping =
       g_writer.data == nullptr
           ? raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -57,6 +68,7 @@ __attribute__((format(printf, 1, 2))) void put_line(const char* format, ...) {
   if (g_writer.fd < 0) return;
   if (g_writer.size - g_writer.used < kLongestLine && !grow()) {
     say("schedule_out: no space; the schedule ends here");
+    raw_syscall(SYS_ftruncate, g_writer.fd, static_cast<long>(g_writer.used));
     drop_writer();
     return;
   }

@@ -24,7 +24,7 @@ check() {
 
 # The findings of a report, without what ASLR moves.
 findings() {
-  sed -n '/^  "findings"/,$p' "$1" | grep -v '"address"' | sed 's/0x[0-9a-f]\{8,\}/ADDRESS/g'
+  sed -n '/^  "findings"/,$p' "$1" | grep -v '"address"\|"replay"' | sed 's/0x[0-9a-f]\{8,\}/ADDRESS/g'
 }
 
 build() {
