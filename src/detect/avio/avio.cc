@@ -13,12 +13,13 @@ Avio::Avio(const Catalog& catalog, const Options& options)
       explainer_(catalog, finder_, options.invariants) {}
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  constexpr std::size_t kAhead = 32;
+  constexpr std::size_t kAhead = 24;
   for (std::size_t n = 0; n < batch.size(); ++n) {
     const Event& event = batch[n];
     if (n + kAhead < batch.size()) {
       finder_.shadow().prefetch_cell(batch[n + kAhead].address);
-      finder_.shadow().prefetch_history(batch[n + kAhead / 2].address);
+      finder_.shadow().prefetch_history(batch[n + kAhead / 3 * 2].address);
+      finder_.prefetch_slot(batch[n + kAhead / 3]);
     }
     switch (event.kind) {
       case EventKind::kRead:

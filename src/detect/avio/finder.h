@@ -30,6 +30,11 @@ class TripleFinder {
   }
   const Shadow& shadow() const { return shadow_; }
 
+  // For accesses to come, in three steps: the cell, its history, the thread's place in there.
+  void prefetch_slot(const Event& event) const {
+    if (event.thread < actors_.size()) shadow_.prefetch_slot(event.address, actors_[event.thread]);
+  }
+
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
 

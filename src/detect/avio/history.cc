@@ -4,7 +4,7 @@
 
 namespace heddle::avio {
 
-History::History(const Touch& owner) {
+void History::start(const Touch& owner) {
   few_[owner.actor() & (kFew - 1)] = owner;
   used_ = 1;
   if (owner.writes()) {
@@ -13,59 +13,22 @@ History::History(const Touch& owner) {
   }
 }
 
-History::History(const History& other)
-    : write_(other.write_),
-      capacity_(other.capacity_),
-      used_(other.used_),
-      unseen_(other.unseen_),
-      few_(other.few_) {
-  const auto copy = [&](const std::unique_ptr<Touch[]>& from, std::unique_ptr<Touch[]>& to) {
-    if (from == nullptr) return;
-    to = std::make_unique<Touch[]>(capacity_);
-    std::copy_n(from.get(), capacity_, to.get());
+void History::copy(const History& other, Arena& arena) {
+  *this = other;
+  const auto own = [&](Touch*& touches) {
+    if (touches == nullptr) return;
+    auto* const block_of_ours = static_cast<Touch*>(arena.take(block()));
+    std::copy_n(touches, capacity(), block_of_ours);
+    touches = block_of_ours;
   };
-  copy(other.more_, more_);
-  copy(other.readers_, readers_);
+  own(more_);
+  own(readers_);
 }
 
-History& History::operator=(const History& other) {
-  if (this != &other) *this = History(other);
-  return *this;
-}
-
-bool History::on(const Touch& touch, const std::vector<bool>& ended, Split* out) {
-  const Actor actor = touch.actor();
-  std::uint32_t at = find(actor);
-  bool found = false;
-  if (at != kNone) {
-    Touch p = slots()[at];
-    if (p.writes() && !touch.reads()) {
-      if ((p.bits & kReadSince) != 0) {
-        p.bits &= ~kReadSince;
-        *out = {SplitCase::kWriteReadWrite, p, readers_[at]};
-        found = true;
-      }
-    } else if (write_.ordinal() > p.ordinal()) {
-      p.bits &= ~kReadSince;
-      *out = {p.writes()      ? SplitCase::kWriteWriteRead
-              : touch.reads() ? SplitCase::kReadWriteRead
-                              : SplitCase::kReadWriteWrite,
-              p, write_};
-      found = true;
-    }
-  } else {
-    at = insert(actor, ended);
-  }
-  if (unseen_) {
-    if (touch.reads() && write_.actor() != actor) remember_reader(touch);
-    unseen_ = false;
-  }
-  if (touch.writes()) {
-    write_ = touch;
-    unseen_ = true;
-  }
-  slots()[at] = touch;
-  return found;
+void History::drop(Arena& arena) {
+  if (more_ != nullptr) arena.give_back(more_, block());
+  if (readers_ != nullptr) arena.give_back(readers_, block());
+  *this = History();
 }
 
 Touch History::last(Actor actor) const {
@@ -76,32 +39,21 @@ Touch History::last(Actor actor) const {
   return out;
 }
 
-void History::remember_reader(const Touch& reader) {
+void History::remember_reader(const Touch& reader, Arena& arena) {
   const std::uint32_t writer = find(write_.actor());
   if (writer == kNone) return;  // it ended and was thrown out
-  if (readers_ == nullptr) readers_ = std::make_unique<Touch[]>(capacity_);
+  if (readers_ == nullptr) readers_ = static_cast<Touch*>(arena.take(block()));
   readers_[writer] = reader;
   slots()[writer].bits |= kReadSince;
 }
 
-std::uint32_t History::find(Actor actor) const {
-  const Touch* all = slots();
-  const std::uint32_t wrap = capacity_ - 1;
-  std::uint32_t at = actor & wrap;
-  for (std::uint32_t probes = 0; probes < capacity_; ++probes, at = (at + 1) & wrap) {
-    if (!all[at]) return kNone;
-    if (all[at].actor() == actor) return at;
-  }
-  return kNone;
-}
-
 // The slot stays empty until the caller fills it.
-std::uint32_t History::insert(Actor actor, const std::vector<bool>& ended) {
+std::uint32_t History::insert(Actor actor, const std::vector<bool>& ended, Arena& arena) {
   // Few slots may fill up (dense actors rarely collide); more are kept three quarters full.
-  const std::uint32_t limit = capacity_ == kFew ? kFew : capacity_ - capacity_ / 4;
-  if (used_ >= limit) rebuild(ended);
+  const std::uint32_t limit = more_ == nullptr ? kFew : capacity() - capacity() / 4;
+  if (used_ >= limit) rebuild(ended, arena);
   ++used_;
-  const std::uint32_t wrap = capacity_ - 1;
+  const std::uint32_t wrap = capacity() - 1;
   std::uint32_t at = actor & wrap;
   while (slots()[at]) at = (at + 1) & wrap;
   return at;
@@ -109,34 +61,35 @@ std::uint32_t History::insert(Actor actor, const std::vector<bool>& ended) {
 
 // Drops ended threads; doubles the room only if more than half of it is still needed, so that the
 // cost of a rebuild is shared by as many insertions.
-void History::rebuild(const std::vector<bool>& ended) {
+void History::rebuild(const std::vector<bool>& ended, Arena& arena) {
   struct Live {
     Touch last, reader;
   };
   std::vector<Live> live;
-  for (std::uint32_t i = 0; i < capacity_; ++i) {
+  for (std::uint32_t i = 0; i < capacity(); ++i) {
     const Touch& slot = slots()[i];
-    if (slot && !ended[slot.actor()]) live.push_back({slot, readers_ ? readers_[i] : Touch()});
+    if (slot && !ended[slot.actor()]) {
+      live.push_back({slot, readers_ != nullptr ? readers_[i] : Touch()});
+    }
   }
-  if (live.size() * 2 > capacity_) capacity_ *= 2;
-  if (capacity_ == kFew) {
+  const bool had_readers = readers_ != nullptr;
+  if (more_ != nullptr) arena.give_back(more_, block());
+  if (had_readers) arena.give_back(readers_, block());
+  if (live.size() * 2 > capacity()) ++doubled_;
+  if (doubled_ == 0) {
     few_.fill(Touch());
   } else {
-    more_ = std::make_unique<Touch[]>(capacity_);
+    more_ = static_cast<Touch*>(arena.take(block()));
   }
-  if (readers_ != nullptr) readers_ = std::make_unique<Touch[]>(capacity_);
+  if (had_readers) readers_ = static_cast<Touch*>(arena.take(block()));
   used_ = static_cast<std::uint32_t>(live.size());
-  const std::uint32_t wrap = capacity_ - 1;
+  const std::uint32_t wrap = capacity() - 1;
   for (const Live& each : live) {
     std::uint32_t at = each.last.actor() & wrap;
     while (slots()[at]) at = (at + 1) & wrap;
     slots()[at] = each.last;
     if (readers_ != nullptr) readers_[at] = each.reader;
   }
-}
-
-std::size_t History::memory() const {
-  return sizeof(Touch) * ((more_ ? capacity_ : 0) + (readers_ ? capacity_ : 0));
 }
 
 }  // namespace heddle::avio

@@ -27,11 +27,11 @@
 // made by first throwing out threads that have ended (they can never be I again).
 #pragma once
 
+#include "detect/avio/arena.h"
 #include "detect/avio/touch.h"
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace heddle::avio {
@@ -41,20 +41,51 @@ struct Split {
   Touch p, r;
 };
 
-// Two cache lines: what every access needs, and the slots of up to four threads.
+// Two cache lines: what every access needs, and the slots of up to four threads. All zero is a
+// history without accesses. Blocks of its own are the arena's; whoever drops or copies a history
+// does so by drop() and copy().
 class alignas(64) History {
  public:
-  History() = default;
-  explicit History(const Touch& owner);  // the accesses before belonged to this one's thread only
-  History(const History& other);
-  History& operator=(const History& other);
-  History(History&&) noexcept = default;
-  History& operator=(History&&) noexcept = default;
-  ~History() = default;
+  void start(const Touch& owner);  // the accesses before belonged to this one's thread only
+  void copy(const History& other, Arena& arena);
+  void drop(Arena& arena);
 
   // Takes note of an access. True and `*out` filled when it is the I of an unserializable split.
   // `ended[actor]` tells which threads are no more.
-  bool on(const Touch& touch, const std::vector<bool>& ended, Split* out);
+  bool on(const Touch& touch, const std::vector<bool>& ended, Arena& arena, Split* out) {
+    const Actor actor = touch.actor();
+    std::uint32_t at = find(actor);
+    bool found = false;
+    if (at != kNone) {
+      Touch p = slots()[at];
+      if (p.writes() && !touch.reads()) {
+        if ((p.bits & kReadSince) != 0) {
+          p.bits &= ~kReadSince;
+          *out = {SplitCase::kWriteReadWrite, p, readers_[at]};
+          found = true;
+        }
+      } else if (write_.ordinal() > p.ordinal()) {
+        p.bits &= ~kReadSince;
+        *out = {p.writes()      ? SplitCase::kWriteWriteRead
+                : touch.reads() ? SplitCase::kReadWriteRead
+                                : SplitCase::kReadWriteWrite,
+                p, write_};
+        found = true;
+      }
+    } else {
+      at = insert(actor, ended, arena);
+    }
+    if (unseen_) {
+      if (touch.reads() && write_.actor() != actor) remember_reader(touch, arena);
+      unseen_ = false;
+    }
+    if (touch.writes()) {
+      write_ = touch;
+      unseen_ = true;
+    }
+    slots()[at] = touch;
+    return found;
+  }
 
   // The thread's last access; empty if there is none.
   Touch last(Actor actor) const;
@@ -63,7 +94,10 @@ class alignas(64) History {
     __builtin_prefetch(this, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(this) + 64, 1);
   }
-  std::size_t memory() const;  // beyond the object itself
+  // When the history itself has arrived: the slot of a thread among many.
+  void prefetch_slot(Actor actor) const {
+    if (more_ != nullptr) __builtin_prefetch(&more_[actor & (capacity() - 1)], 1);
+  }
 
  private:
   // A slot is the last access of a thread. Its form is kReadSince when the access was a write and
@@ -72,18 +106,29 @@ class alignas(64) History {
   static constexpr std::uint32_t kFew = 4;
   static constexpr std::uint32_t kNone = ~0u;
 
-  Touch* slots() { return capacity_ == kFew ? few_.data() : more_.get(); }
-  const Touch* slots() const { return capacity_ == kFew ? few_.data() : more_.get(); }
-  std::uint32_t find(Actor actor) const;
-  std::uint32_t insert(Actor actor, const std::vector<bool>& ended);
-  void rebuild(const std::vector<bool>& ended);
-  void remember_reader(const Touch& reader);
+  std::uint32_t capacity() const { return kFew << doubled_; }
+  std::size_t block() const { return sizeof(Touch) * capacity(); }
+  Touch* slots() { return more_ == nullptr ? few_.data() : more_; }
+  const Touch* slots() const { return more_ == nullptr ? few_.data() : more_; }
+  std::uint32_t find(Actor actor) const {
+    const Touch* all = slots();
+    const std::uint32_t wrap = capacity() - 1;
+    std::uint32_t at = actor & wrap;
+    for (std::uint32_t probes = 0; probes <= wrap; ++probes, at = (at + 1) & wrap) {
+      if (!all[at]) return kNone;
+      if (all[at].actor() == actor) return at;
+    }
+    return kNone;
+  }
+  std::uint32_t insert(Actor actor, const std::vector<bool>& ended, Arena& arena);
+  void rebuild(const std::vector<bool>& ended, Arena& arena);
+  void remember_reader(const Touch& reader, Arena& arena);
 
-  Touch write_;                       // the last write
-  std::unique_ptr<Touch[]> more_;     // slots, if there are more than kFew
-  std::unique_ptr<Touch[]> readers_;  // by slot; absent until there is one
-  std::uint32_t capacity_ = kFew;     // a power of two
+  Touch write_;               // the last write
+  Touch* more_ = nullptr;     // slots, if there are more than kFew
+  Touch* readers_ = nullptr;  // by slot; absent until there is one
   std::uint32_t used_ = 0;
+  std::uint16_t doubled_ = 0;                // how often the room for slots was
   bool unseen_ = false;                      // nobody accessed the bytes since write_
   alignas(64) std::array<Touch, kFew> few_;  // open addressing by actor; actors are dense
 };

@@ -18,7 +18,7 @@ Shadow::Shadow(unsigned granule, TripleSink& sink, PairLog* pairs)
       cell_shift_(granule == 64 ? 6 : 3),
       sink_(sink),
       pairs_(pairs),
-      cache_(kCacheEntries) {
+      cache_(std::size_t{1} << kFewCacheBits) {
   HEDDLE_CHECK(is_granule(granule));
 }
 
@@ -30,15 +30,19 @@ void Shadow::begin(Actor actor) {
 Shadow::Page* Shadow::look_up_page(std::uint64_t number) const {
   const auto at = pages_.find(number);
   if (at == pages_.end()) return nullptr;
-  cache_[cache_index(number)] = {number, at->second.get()};
-  return at->second.get();
+  cache_[cache_index(number)] = {number, at->second};
+  return at->second;
 }
 
 Shadow::Page& Shadow::add_page(std::uint64_t number) {
-  std::unique_ptr<Page>& slot = pages_[number];
-  slot = std::make_unique<Page>();
-  cache_[cache_index(number)] = {number, slot.get()};
-  return *slot;
+  Page* const page = static_cast<Page*>(arena_.take(sizeof(Page)));
+  pages_[number] = page;
+  if (pages_.size() > cache_.size() / 2 && cache_shift_ > 64 - kManyCacheBits) {
+    cache_shift_ -= 2;
+    cache_.assign(std::size_t{1} << (64 - cache_shift_), CacheEntry());
+  }
+  cache_[cache_index(number)] = {number, page};
+  return *page;
 }
 
 void Shadow::touch_cells(const Touch& touch, Address first, Address last) {
@@ -113,6 +117,7 @@ void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, s
   }
   count = kept;
   if (own == kAll) {
+    word = Word();
     words_.remove(cell.half[0].site);
     cell.half[0] = touch;
     cell.half[1] = state_of(kJoined, 0);
@@ -136,27 +141,37 @@ void Shadow::touch_state(const Touch& touch, State& state, std::uint64_t number,
     state = touch;
     return;
   }
-  if (form(state) == kExclusive) state = state_of(kShared, histories_.add(History(state)));
+  if (form(state) == kExclusive) {
+    const std::uint32_t index = histories_.add(arena_);
+    histories_[index].start(state);
+    state = state_of(kShared, index);
+  }
   Split split;
   if (pairs_ != nullptr) note_pair(histories_[state.site].last(touch.actor()), touch);
-  if (histories_[state.site].on(touch, ended_, &split)) {
+  if (histories_[state.site].on(touch, ended_, arena_, &split)) {
     sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
   }
 }
 
 Shadow::State Shadow::copy(const State& state) {
   if (form(state) != kShared) return state;
-  return state_of(kShared, histories_.add(History(histories_[state.site])));
+  const std::uint32_t index = histories_.add(arena_);
+  histories_[index].copy(histories_[state.site], arena_);
+  return state_of(kShared, index);
 }
 
 void Shadow::drop(State& state) {
-  if (form(state) == kShared) histories_.remove(state.site);
+  if (form(state) == kShared) {
+    histories_[state.site].drop(arena_);
+    histories_.remove(state.site);
+  }
   state = State();
 }
 
 // Turns a joined cell or two halves into parts.
 std::uint32_t Shadow::parts_of(Cell& cell) {
-  Word word;
+  const std::uint32_t index = words_.add(arena_);
+  Word& word = words_[index];
   std::size_t count = 0;
   const bool joined = form(cell.half[1]) == kJoined;
   if (cell.half[0]) {
@@ -167,7 +182,6 @@ std::uint32_t Shadow::parts_of(Cell& cell) {
     word.masks[count] = kHigh;
     word.states[count++] = cell.half[1];
   }
-  const std::uint32_t index = words_.add(word);
   cell.half[0] = state_of(kParts, index);
   cell.half[1] = State();
   return index;
@@ -205,6 +219,7 @@ void Shadow::clear(Cell& cell, std::uint8_t mask) {
   }
   for (std::size_t i = kept; i < 8; ++i) word.masks[i] = 0;
   if (kept == 0) {
+    word = Word();
     words_.remove(index);
     cell = Cell();
   }
@@ -246,7 +261,8 @@ void Shadow::forget(Address address, std::uint64_t size) {
   };
   const std::uint64_t first_page = first_cell >> kPageBits;
   const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
-  const auto release = [&](std::uint64_t number) {
+  const auto release = [&](std::uint64_t number, Page* page) {
+    arena_.give_back(page, sizeof(Page));
     CacheEntry& entry = cache_[cache_index(number)];
     if (entry.number == number) entry = CacheEntry();
   };
@@ -254,7 +270,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
     for (std::uint64_t number = first_page; number <= last_page; ++number) {
       Page* at = find_page(number);
       if (at == nullptr || !forget_in_page(number, *at)) continue;
-      release(number);
+      release(number, at);
       pages_.erase(number);
     }
   } else {
@@ -262,7 +278,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
       auto here = at++;
       if (here->first < first_page || here->first > last_page) continue;
       if (!forget_in_page(here->first, *here->second)) continue;
-      release(here->first);
+      release(here->first, here->second);
       pages_.erase(here);
     }
   }
@@ -270,17 +286,15 @@ void Shadow::forget(Address address, std::uint64_t size) {
 
 void Shadow::forget_everything() {
   pages_.clear();
-  cache_.assign(kCacheEntries, CacheEntry());
+  cache_.assign(cache_.size(), CacheEntry());
   words_ = Pool<Word>();
   histories_ = Pool<History>();
+  arena_ = Arena();
   ended_.clear();
 }
 
 Shadow::Memory Shadow::memory() const {
-  Memory out{pages_.size(), words_.live(), histories_.live(), 0};
-  out.bytes = pages_.size() * sizeof(Page) + words_.size() * sizeof(Word) +
-              histories_.size() * sizeof(History);
-  for (std::uint32_t n = 0; n < histories_.size(); ++n) out.bytes += histories_[n].memory();
+  Memory out{pages_.size(), words_.live(), histories_.live(), arena_.bytes()};
   return out;
 }
 

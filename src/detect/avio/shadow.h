@@ -20,15 +20,18 @@
 // cell stands for a line. Memory that is allocated or freed starts afresh: every granule that
 // overlaps the block is forgotten.
 //
-// Cells live in pages of 512, found by a hash table behind a small direct-mapped cache.
+// Cells live in pages of 512, found by a hash table behind a direct-mapped cache. The caller
+// announces accesses to come, so that cell, history and slot have arrived when they are needed.
 #pragma once
 
+#include "detect/avio/arena.h"
 #include "detect/avio/history.h"
 #include "detect/avio/touch.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
-#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -88,10 +91,10 @@ class Shadow {
     if (const Cell* cell = cached_cell(address)) __builtin_prefetch(cell, 1);
   }
   void prefetch_history(Address address) const {
-    const Cell* cell = cached_cell(address);
-    if (cell != nullptr && form(cell->half[0]) == kShared) {
-      histories_[cell->half[0].site].prefetch();
-    }
+    if (const History* history = cached_history(address)) history->prefetch();
+  }
+  void prefetch_slot(Address address, Actor actor) const {
+    if (const History* history = cached_history(address)) history->prefetch_slot(actor);
   }
 
   void forget(Address address, std::uint64_t size);
@@ -121,7 +124,7 @@ class Shadow {
   };
   static_assert(sizeof(Cell) == 32);
 
-  struct Word {
+  struct alignas(256) Word {
     std::array<std::uint8_t, 8> masks{};  // disjoint; 0 ends the list
     std::array<State, 8> states;
   };
@@ -132,35 +135,31 @@ class Shadow {
     std::array<Cell, kPageCells> cells;
   };
 
-  // Objects by index, in chunks that never move.
+  // Objects by index, in chunks of the arena that never move. All zero is a new object.
   template <typename T>
   class Pool {
    public:
-    std::uint32_t add(T value) {
+    std::uint32_t add(Arena& arena) {
       if (!free_.empty()) {
         const std::uint32_t index = free_.back();
         free_.pop_back();
-        (*this)[index] = std::move(value);
         return index;
       }
-      if (size_ % kChunk == 0) chunks_.push_back(std::make_unique<T[]>(kChunk));
-      (*this)[size_] = std::move(value);
+      if (size_ % kChunk == 0) chunks_.push_back(static_cast<T*>(arena.take(sizeof(T) * kChunk)));
       return size_++;
     }
-    void remove(std::uint32_t index) {
-      (*this)[index] = T();
-      free_.push_back(index);
-    }
+    // The object has been cleared.
+    void remove(std::uint32_t index) { free_.push_back(index); }
     T& operator[](std::uint32_t index) { return chunks_[index / kChunk][index % kChunk]; }
     const T& operator[](std::uint32_t index) const {
       return chunks_[index / kChunk][index % kChunk];
     }
-    std::uint32_t size() const { return size_; }  // removed ones included
     std::size_t live() const { return size_ - free_.size(); }
 
    private:
-    static constexpr std::uint32_t kChunk = 256;
-    std::vector<std::unique_ptr<T[]>> chunks_;
+    static constexpr std::uint32_t kChunk = 64;
+    static_assert(std::has_single_bit(sizeof(T)) && std::is_trivially_destructible_v<T>);
+    std::vector<T*> chunks_;
     std::uint32_t size_ = 0;
     std::vector<std::uint32_t> free_;
   };
@@ -178,8 +177,16 @@ class Shadow {
     if (entry.number != cell >> kPageBits) return nullptr;
     return &entry.page->cells[cell & (kPageCells - 1)];
   }
-  static std::size_t cache_index(std::uint64_t number) {
-    return (number * 0x9e3779b97f4a7c15u) >> (64 - kCacheBits);
+  std::size_t cache_index(std::uint64_t number) const {
+    return (number * 0x9e3779b97f4a7c15u) >> cache_shift_;
+  }
+  // Of bytes that are joined or half of their cell.
+  const History* cached_history(Address address) const {
+    const Cell* cell = cached_cell(address);
+    if (cell == nullptr) return nullptr;
+    const bool high = (address & 4) != 0 && form(cell->half[1]) != kJoined;
+    const State& state = cell->half[high ? 1 : 0];
+    return form(state) == kShared ? &histories_[state.site] : nullptr;
   }
   Page* find_page(std::uint64_t number) const {
     const CacheEntry& entry = cache_[cache_index(number)];
@@ -232,13 +239,15 @@ class Shadow {
   const unsigned cell_shift_;  // 3, or 6 for lines
   TripleSink& sink_;
   PairLog* const pairs_;
-  absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  Arena arena_;
+  absl::flat_hash_map<std::uint64_t, Page*> pages_;
   struct CacheEntry {
     std::uint64_t number = ~std::uint64_t{0};
     Page* page = nullptr;
   };
-  static constexpr unsigned kCacheBits = 12;
-  static constexpr std::size_t kCacheEntries = std::size_t{1} << kCacheBits;
+  static constexpr unsigned kFewCacheBits = 6;
+  static constexpr unsigned kManyCacheBits = 14;
+  unsigned cache_shift_ = 64 - kFewCacheBits;  // the cache grows with the pages
   mutable std::vector<CacheEntry> cache_;
   Pool<Word> words_;
   Pool<History> histories_;
