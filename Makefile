@@ -2,6 +2,7 @@
 #
 #   make demo    finds a bug in a bundled example and shows it
 #   make test    builds everything and runs every test
+#   make table   the papers' tables, from the programs in examples/
 #   make bench   measures, and prints tables
 #   make fuzz    runs the fuzz targets for FUZZ_SECONDS each
 #   make lint    checks format and clang-tidy
@@ -13,7 +14,7 @@ JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 FUZZ_SECONDS ?= 300
 
-.PHONY: all demo test bench fuzz lint format setup configure build clean
+.PHONY: all demo test table bench fuzz lint format setup configure build clean
 .DEFAULT_GOAL := all
 
 all: build
@@ -37,6 +38,11 @@ demo: configure
 	@echo "heddle: building what the demonstration needs"
 	@cmake --build $(BUILD) -j $(JOBS) --target heddle_tools
 	@scripts/demo $(BUILD)
+
+table: configure
+	@echo "heddle: building the examples"
+	@cmake --build $(BUILD) -j $(JOBS) --target heddle_table instrumented_examples native_examples
+	@$(BUILD)/src/table/heddle_table run examples $(BUILD)/examples/instrumented $(BUILD)/examples $(BUILD)/table
 
 bench: build
 	@bench/run $(BUILD)

@@ -32,7 +32,7 @@ void mark_used_fields(TableShare* table, const PreparedQuery& query) {
 
 int count_used_fields(TableShare* table, const PreparedQuery& query) {
   int used = 0;
-  for (int i = 0; i < kFields; ++i) {
+  for (int i = query.first_field; i <= query.last_field; ++i) {
     if (table->fields[i].query_id == query.id) ++used;
   }
   return used;

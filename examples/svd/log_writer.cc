@@ -67,7 +67,7 @@ int count_of(const std::string& text, const std::string& what) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int requests = example::rounds(argc, argv, 3);
+  const int requests = example::rounds(argc, argv, 2);
   BufferedLog log;
   example::in_parallel([&] { serve(&log, "ada", requests); },
                        [&] { serve(&log, "grace", requests); });

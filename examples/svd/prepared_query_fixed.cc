@@ -59,7 +59,7 @@ void execute(JoinTable* join_tab, Query* query, int times) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int times = example::rounds(argc, argv, 2);
+  const int times = example::rounds(argc, argv, 1);
   Query queries[2] = {{.id = 101, .first_field = 0, .last_field = 2},
                       {.id = 102, .first_field = 2, .last_field = 3}};
   const auto connection = [&](Query* query) {
