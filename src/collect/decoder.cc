@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace heddle::collect {
 namespace {
 
+constexpr std::size_t kBatch = 2048;                  // events, 64 KiB
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -75,10 +77,15 @@ void Decoder::go_to(ThreadId thread) {
   if (thread >= catalog_.threads.size()) catalog_.threads.resize(thread + 1);
 }
 
-Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out) {
-  std::size_t at = 0;
+Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
+                       std::size_t& position) {
+  std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
+    if (out.events().size() >= kBatch && !resumed) {
+      position = at;
+      break;
+    }
     const std::uint64_t header = words[at];
     if (header == 0) break;
     if (record_of(header) == 0) {

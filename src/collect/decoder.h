@@ -45,9 +45,11 @@ class Decoder {
 
   Decoder(Catalog& catalog, bool flow, ReadSide read_side);
 
-  // Appends the events of a block to `out`. An error is about words that mean nothing; the events
-  // before them were appended.
-  Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out);
+  // Appends the events of a block to `out`, from word `at` on, and moves `at` to where the next
+  // call goes on: behind the block's last word, or earlier once there are so many events that they
+  // would no longer be in the cache when they are used. An error is about words that mean nothing;
+  // the events before them were appended.
+  Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out, std::size_t& at);
 
   // From here on, only accesses that this filter passes become events.
   void filter_by(SharedFilter* filter) { filter_ = filter; }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -237,21 +238,27 @@ bool Session::wait_for_block() {
   }
 }
 
-Status Session::decode_block(std::uint64_t number, Tail tail) {
-  Status status = decoder_->decode(region_->block(number), tail, buffer_);
-  if (status.ok()) return status;
-  return Error{fmt::format("process {}, block {}: {}", pid(), number, status.error().message)};
+// The current block, from where decoding stopped the last time; true: all of it is decoded.
+bool Session::decode_block() {
+  const auto words = region_->block(next_block_);
+  const Status status =
+      decoder_->decode(words, *block_is_whole_ ? Tail::kWhole : Tail::kCut, buffer_, position_);
+  if (!status.ok() && damage_.empty()) {
+    // What follows in this block cannot be read; the next block starts afresh.
+    damage_ = fmt::format("process {}, block {}: {}", pid(), next_block_, status.error().message);
+  }
+  return position_ == words.size();
 }
 
 Result<std::span<const Event>> Session::next() {
   buffer_.clear();
   while (!over_ && buffer_.events().empty()) {
-    const bool whole = wait_for_block();
-    if (Status status = decode_block(next_block_, whole ? Tail::kWhole : Tail::kCut);
-        !status.ok() && damage_.empty()) {
-      // What follows in this block cannot be read; the next block starts afresh.
-      damage_ = status.error().message;
+    if (!block_is_whole_.has_value()) {
+      block_is_whole_ = wait_for_block();
+      position_ = 0;
     }
+    if (!decode_block()) continue;
+    const bool whole = *std::exchange(block_is_whole_, std::nullopt);
     if (whole) {
       region_->release(++next_block_);
       continue;

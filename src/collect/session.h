@@ -65,7 +65,7 @@ class Session : public EventSource {
   Status open(int memory_fd);
   bool wait_for_block();
   bool target_gone();
-  Status decode_block(std::uint64_t number, Tail tail);
+  bool decode_block();
   void add_outcome();
 
   int socket_fd_;
@@ -76,6 +76,8 @@ class Session : public EventSource {
   std::unique_ptr<Decoder> decoder_;
   EventBuffer buffer_;
   std::uint64_t next_block_ = 0;
+  std::optional<bool> block_is_whole_;  // while it is being decoded; cut: the last one
+  std::size_t position_ = 0;            // within it
   bool flow_ = false;
   bool over_ = false;
   std::string damage_;
