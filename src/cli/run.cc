@@ -116,7 +116,8 @@ void say_how_it_went(const Options& options, const hunt::ObservedEnd& end) {
   }
   if (end.status.diverged != 0) tell(end.status.diverged_at);
   if (!options.quiet && !end.passed()) {
-    tell(fmt::format("{} ended with {}", options.command[0], describe(end)));
+    const std::string how = describe(end);  // with all that is known; the report has the rest
+    tell(fmt::format("{} ended with {}", options.command[0], how.substr(0, how.find('\n'))));
   }
 }
 

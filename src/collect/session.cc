@@ -297,10 +297,9 @@ void Session::add_outcome() {
   }
   for (const NativeStack& stack : decoder_->stacks()) {
     text += fmt::format("{}thread {}", text.empty() ? "" : "\n", stack.thread);
-    bool below_runtime = false;  // how the runtime waits is nobody's business
     for (const std::uint64_t frame : stack.frames) {
-      below_runtime = below_runtime || !decoder_->native_sites().in_runtime(frame);
-      if (!below_runtime) continue;
+      // How the runtime waits is nobody's business.
+      if (decoder_->native_sites().in_runtime(frame)) continue;
       text += "\n  " + decoder_->native_sites().describe(frame);
     }
   }

@@ -11,6 +11,9 @@ void Narrator::on(const Event& event) {
       stacks_.on(event);
       break;
     case EventKind::kAcquire:
+      describe_.on(event);  // what the program calls it
+      locks_.on(event);
+      break;
     case EventKind::kRelease:
       locks_.on(event);
       break;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +27,32 @@ std::string identity(Finding finding) {
   });
   for (Step& step : finding.steps) step.role = "at";
   return fingerprint(finding);
+}
+
+// Where a program dies that gives up, and where none of it is to blame.
+bool is_way_to_abort(std::string_view function) {
+  static constexpr std::string_view kNames[] = {"raise", "gsignal", "abort", "pthread_kill"};
+  static constexpr std::string_view kPrefixes[] = {
+      "__pthread_kill", "__GI_",  "__assert",       "std::terminate",  "__cxxabiv1::",
+      "__gnu_cxx::",    "__cxa_", "__libc_message", "malloc_printerr", "__fortify_fail"};
+  const std::string_view name = function.substr(0, function.find('('));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) ||
+         std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// The innermost line of the program itself.
+const Place* own_line(const std::vector<Place>& stack) {
+  const Place* first = nullptr;
+  for (const Place& frame : stack) {
+    if (frame.line == 0 || is_way_to_abort(frame.function)) continue;
+    if (first == nullptr) first = &frame;
+    if (!frame.file.starts_with("/usr/") && !frame.file.starts_with("../sysdeps/") &&
+        !frame.file.starts_with("./nptl/")) {
+      return &frame;
+    }
+  }
+  return first;
 }
 
 }  // namespace
@@ -53,9 +82,7 @@ Step OutcomeDetector::step_of(const ThreadAtEnd& thread, std::string role) const
     const StackId stack = narrator_.stacks().current(thread.thread);
     step.stack = narrator_.describe().stack(narrator_.stacks(), stack, 0);
   }
-  const auto with_source = std::find_if(step.stack.begin(), step.stack.end(),
-                                        [](const Place& frame) { return frame.line != 0; });
-  if (with_source != step.stack.end()) step.place = *with_source;
+  if (const Place* line = own_line(step.stack)) step.place = *line;
   return step;
 }
 
