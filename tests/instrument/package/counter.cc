@@ -1,2 +1,4 @@
 static int count;
-int next_number() { return ++count; }
+int next_number() {
+  return ++count;
+}

@@ -1,2 +1,4 @@
 int untouched = 1;
-int not_instrumented(void) { return untouched; }
+int not_instrumented(void) {
+  return untouched;
+}
