@@ -118,6 +118,7 @@ std::vector<Place> Describer::stack(const CallStacks& stacks, StackId stack, Sit
     if (at.line == 0) {
       at.file = catalog_.text(function.file);
       at.line = function.line;
+      at.is_definition = true;
     }
     at.function = catalog_.text(function.name);
     out.push_back(std::move(at));

@@ -31,6 +31,8 @@ struct Place {
   std::string file;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
+  // The line is where the function is defined: where it was called from is not known.
+  bool is_definition = false;
 };
 
 struct HeldLock {

@@ -16,6 +16,7 @@ Json to_json(const Place& place) {
   if (!place.file.empty()) out["file"] = place.file;
   if (place.line != 0) out["line"] = place.line;
   if (place.column != 0) out["column"] = place.column;
+  if (place.is_definition) out["is_definition"] = true;
   return out;
 }
 

@@ -226,7 +226,7 @@ class Printer {
         if (frame.function.empty() && frame.line == 0) continue;
         add(padded(cut(frame.function.empty() ? "?" : short_function(frame.function), name_width),
                    name_width) +
-            "  " + place(frame));
+            (frame.is_definition ? "  defined at " : "  ") + place(frame));
       }
       std::string held;
       for (const HeldLock& lock : step.locks) {
