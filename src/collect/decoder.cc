@@ -89,8 +89,8 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
     const std::uint64_t header = words[at];
     if (header == 0) break;
     if (record_of(header) == 0) {
-      if (filter_ != nullptr && tail == Tail::kWhole && !resumed) {
-        if (const std::size_t used = filtered_segment(words.subspan(at), out); used != 0) {
+      if (tail == Tail::kWhole && !resumed) {
+        if (const std::size_t used = common_record(words.subspan(at), out); used != 0) {
           at += used;
           continue;
         }
@@ -111,30 +111,71 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
   return Done{};
 }
 
-// The common record under a filter: accesses of private memory become no events at all. Returns
-// the number of its words, 0 for a record that takes the way of all others.
-std::size_t Decoder::filtered_segment(std::span<const std::uint64_t> words, EventBuffer& out) {
-  const std::uint64_t header = words[0];  // bit 0: paused
+void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
+  Event* event = out.room(1);
+  *event = Event{};
+  event->kind = EventKind::kSegment;
+  event->thread = thread_;
+  event->value = segment;
+  out.added(1);
+}
+
+// The records that nearly all of a trace consists of. Returns the number of words, 0 for a record
+// that takes the way of all others.
+std::size_t Decoder::common_record(std::span<const std::uint64_t> words, EventBuffer& out) {
+  const std::uint64_t header = words[0];  // bit 0: paused, and so no slot's address
   const Unit* unit = units_.find(header);
   if (unit == nullptr || (header - unit->slots_begin) % sizeof(heddle_slot) != 0) return 0;
   const CompiledSlot& slot = unit->slots[(header - unit->slots_begin) / sizeof(heddle_slot)];
   const std::size_t size = std::size_t{1} + slot.words;
-  if (slot.kind != HEDDLE_SLOT_SEGMENT || !slot.simple || size > words.size()) return 0;
-  const std::uint64_t thread = SharedFilter::thread_bits(thread_);
-  if (flow_) {
-    Event event;
-    event.kind = EventKind::kSegment;
-    event.thread = thread_;
-    event.value = slot.id;
-    out.add(event);
+  if (size > words.size()) return 0;
+  switch (slot.kind) {
+    case HEDDLE_SLOT_SEGMENT:
+      if (!slot.simple) return 0;
+      if (flow_) add_segment(slot.id, out);
+      if (filter_ != nullptr) {
+        filtered_items(*unit, slot, words, out);
+      } else {
+        all_items(*unit, slot, words, out);
+      }
+      return size;
+    case HEDDLE_SLOT_FLOW_SEGMENT:
+      if (flow_) add_segment(slot.id, out);
+      return size;
+    case HEDDLE_SLOT_ENTER:
+      enter(slot, words, out);
+      return size;
+    case HEDDLE_SLOT_LEAVE:
+      leave(slot.id, out);
+      return size;
+    default:
+      return 0;
   }
+}
+
+void Decoder::all_items(const Unit& unit, const CompiledSlot& slot,
+                        std::span<const std::uint64_t> words, EventBuffer& out) {
+  Event* event = out.room(slot.item_count);
+  for (const CompiledItem& item : unit.items_of(slot)) {
+    *event = item.event;
+    event->thread = thread_;
+    event->address += words[item.base];
+    ++event;
+  }
+  out.added(slot.item_count);
+}
+
+// Accesses of private memory become no events at all.
+void Decoder::filtered_items(const Unit& unit, const CompiledSlot& slot,
+                             std::span<const std::uint64_t> words, EventBuffer& out) {
+  const std::uint64_t thread = SharedFilter::thread_bits(thread_);
   std::uint32_t looked_at = slot.item_count;
-  const FilterItem* item = unit->filter_items.data() + slot.first_item;
+  const FilterItem* item = unit.filter_items.data() + slot.first_item;
   for (std::uint32_t i = 0; i < slot.item_count; ++i, ++item) {
     const Address address = item->offset + words[item->base];
     const auto look = filter_->look(address, item->size, item->packed | thread);
     if (look == SharedFilter::Look::kPrivate) continue;
-    Event event = unit->items[slot.first_item + i].event;
+    Event event = unit.items[slot.first_item + i].event;
     event.thread = thread_;
     event.address = address;
     if (look == SharedFilter::Look::kShared) {
@@ -145,7 +186,6 @@ std::size_t Decoder::filtered_segment(std::span<const std::uint64_t> words, Even
     }
   }
   filter_->count(looked_at);
-  return size;
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -160,38 +200,11 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
   const std::size_t size = std::size_t{1} + slot.words + (paused ? 1 : 0);
   if (size > words.size()) return Error{"a record does not fit its block"};
   switch (slot.kind) {
-    case HEDDLE_SLOT_SEGMENT: {
-      if (!slot.simple || paused || resumed || tail == Tail::kCut || filter_ != nullptr) {
-        segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
-        break;
-      }
-      Event* event = out.room(slot.item_count + 1);
-      if (flow_) {
-        *event = Event{};
-        event->kind = EventKind::kSegment;
-        event->thread = thread_;
-        event->value = slot.id;
-        ++event;
-        out.added(1);
-      }
-      const CompiledItem* item = unit->items.data() + slot.first_item;
-      const CompiledItem* const end = item + slot.item_count;
-      for (; item != end; ++item, ++event) {
-        *event = item->event;
-        event->thread = thread_;
-        event->address += words[item->base];
-      }
-      out.added(slot.item_count);
+    case HEDDLE_SLOT_SEGMENT:
+      segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
       break;
-    }
     case HEDDLE_SLOT_FLOW_SEGMENT:
-      if (flow_) {
-        Event event;
-        event.kind = EventKind::kSegment;
-        event.thread = thread_;
-        event.value = slot.id;
-        out.add(event);
-      }
+      if (flow_) add_segment(slot.id, out);
       break;
     case HEDDLE_SLOT_ENTER:
       enter(slot, words, out);
@@ -232,13 +245,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
   const bool may_miss = tail == Tail::kCut || paused;
   const auto items = unit.items_of(slot);
   const std::size_t first = resumed ? std::min<std::size_t>(state().paused_item, items.size()) : 0;
-  if (flow_ && !resumed) {
-    Event event;
-    event.kind = EventKind::kSegment;
-    event.thread = thread_;
-    event.value = slot.id;
-    out.add(event);
-  }
+  if (flow_ && !resumed) add_segment(slot.id, out);
   std::size_t i = first;
   for (; i < items.size(); ++i) {
     const CompiledItem& item = items[i];

@@ -80,7 +80,12 @@ class Decoder {
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
                                      EventBuffer& out);
-  std::size_t filtered_segment(std::span<const std::uint64_t> words, EventBuffer& out);
+  std::size_t common_record(std::span<const std::uint64_t> words, EventBuffer& out);
+  void all_items(const Unit& unit, const CompiledSlot& slot, std::span<const std::uint64_t> words,
+                 EventBuffer& out);
+  void filtered_items(const Unit& unit, const CompiledSlot& slot,
+                      std::span<const std::uint64_t> words, EventBuffer& out);
+  void add_segment(SegmentId segment, EventBuffer& out);
   void add(const Event& event, EventBuffer& out) {
     if (filter_ != nullptr) {
       filter_->pass_one(event, out);
