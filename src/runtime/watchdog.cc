@@ -19,7 +19,7 @@ constexpr size_t kStackSize = 64 * 1024;
 constexpr size_t kThreadBlock = 64 * 1024;
 constexpr uint64_t kNsPerMs = 1000000;
 
-// For calls that are not quick but have an end (sched_brief_begin).
+// For calls that are not quick but have an end (sched_brief_begin), and for the disk.
 constexpr uint64_t kPatience = 300 * kNsPerMs;
 
 bool g_running;
@@ -30,8 +30,7 @@ uint64_t real_monotonic() {
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
-bool asleep(const Thread* thread) {
-  const char state = kernel_state(thread->tid);
+bool is_asleep(char state) {
   return state == 'S' || state == 'D';
 }
 
@@ -58,7 +57,7 @@ void seize(Thread* holder, uint64_t points, uint64_t elapsed) {
     poll_descriptors();
     if (g_sched.ready.count != 0) {
       rec_fence_holder();
-      if (asleep(holder)) {
+      if (is_asleep(kernel_state(holder->tid))) {
         rec_seize();
         holder->state = State::kOutside;
         ++g_sched.outside;
@@ -117,8 +116,10 @@ int watch(void*) {
     } else if (present != holder || g_sched.points != points) {
       asleep_since = 0;
     } else if (g_sched.live > 1 && !present->busy) {
-      const bool sleeps = asleep(present);
-      const uint64_t limit = present->patient ? kPatience : period / 2;
+      const char state = kernel_state(present->tid);
+      const bool sleeps = is_asleep(state);
+      // Who waits for the disk (D) waits for no other thread.
+      const uint64_t limit = present->patient || state == 'D' ? kPatience : period / 2;
       if (sleeps && asleep_since != 0 && now - asleep_since >= limit) {
         seize(present, points, now - last);
       }
