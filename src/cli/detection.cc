@@ -113,7 +113,7 @@ Detection::Set Detection::make(const Catalog& catalog) const {
 
 Status Detection::save_marks(const race::FrontierSettings& frontier) const {
   if (options_.marks.empty() || frontier.pass == Pass::kApply) return Done{};
-  const Status saved = frontier.marks.save(options_.marks);
+  Status saved = frontier.marks.save(options_.marks);
   if (!saved.ok()) return saved;
   tell(fmt::format("{}: {} frontier races; {}", options_.marks, frontier.marks.pairs().size(),
                    frontier.pass == Pass::kFind ? "mark each as sync or data, then run again"

@@ -219,7 +219,7 @@ class Printer {
       if (step.role.empty()) continue;
       std::string label = padded(step.role, role_width);
       const auto add = [&](const std::string& line) {
-        text += "  " + label + "  " + line + "\n";
+        text += fmt::format("  {}  {}\n", label, line);
         label.assign(role_width, ' ');
       };
       for (const Place& frame : step.stack) {
