@@ -8,9 +8,11 @@
 #include "runtime/say.h"
 #include "runtime/sched.h"
 #include "runtime/signals.h"
+#include "runtime/start.h"
 #include "runtime/stream.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -64,18 +66,30 @@ RT_EXPORT void __assert_fail(const char* assertion, const char* file, unsigned i
   __builtin_unreachable();
 }
 
-RT_EXPORT pid_t fork() {
-  if (passive()) return REAL(fork)();
-  sched_fork_prepare();
-  const pid_t child = REAL(fork)();
-  if (child == 0) {
-    rec_after_fork_in_child();
-    sched_fork_child();
-  } else {
-    sched_fork_parent();
-  }
-  return child;
+// ---- fork -----------------------------------------------------------------------------------
+//
+// Not interposed, but watched by handlers of pthread_atfork. They are registered before anybody
+// else's: so in the parent the others' handlers run as normal code, before ours and after ours, and
+// in the child ours is the first to run.
+
+namespace heddle::rt {
+
+void watch_forks() {
+  pthread_atfork(
+      [] {
+        if (!passive()) sched_fork_prepare();
+      },
+      [] {
+        if (!passive()) sched_fork_parent();
+      },
+      [] {
+        if (passive()) return;
+        rec_after_fork_in_child();
+        sched_fork_child();
+      });
 }
+
+}  // namespace heddle::rt
 
 // ---- exec -----------------------------------------------------------------------------------
 //

@@ -29,7 +29,7 @@ bool created_detached(const pthread_attr_t* attributes) {
 // The end of a thread's last destructor and the end of the thread in the kernel are some
 // microseconds apart; the real join waits for the rest.
 int collect(Thread* target, pthread_t handle, void** result, const void* pc) {
-  sched_brief_begin();
+  sched_brief_begin(true);
   const int error = REAL(pthread_join)(handle, result);
   sched_brief_end();
   if (error != 0) return error;

@@ -76,6 +76,7 @@ void start() {
   stream_open(0);
   write_modules();
   signals_start();
+  watch_forks();
   sched_init();
 }
 

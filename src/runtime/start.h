@@ -10,4 +10,7 @@ void start();
 // Installs what signals need (signals.cc), once the stream is open.
 void signals_start();
 
+// Follows the process into its children (intercept_process.cc).
+void watch_forks();
+
 }  // namespace heddle::rt

@@ -34,6 +34,12 @@ bool is_asleep(char state) {
   return state == 'S' || state == 'D';
 }
 
+// Whether what it sleeps for comes by itself, if only the machine were less busy: the disk, or a
+// lock of the C library that a thread holds on its way out.
+bool has_an_end(const Thread* holder, char state) {
+  return holder->patient || state == 'D' || g_sched.departing != 0;
+}
+
 // With the lock held, on behalf of whoever would run: passes the baton to
 // somebody who is ready.
 Thread* pass_on(Thread* from) {
@@ -118,8 +124,7 @@ int watch(void*) {
     } else if (g_sched.live > 1 && !present->busy) {
       const char state = kernel_state(present->tid);
       const bool sleeps = is_asleep(state);
-      // Who waits for the disk (D) waits for no other thread.
-      const uint64_t limit = present->patient || state == 'D' ? kPatience : period / 2;
+      const uint64_t limit = has_an_end(present, state) ? kPatience : period / 2;
       if (sleeps && asleep_since != 0 && now - asleep_since >= limit) {
         seize(present, points, now - last);
       }
