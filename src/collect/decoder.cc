@@ -279,7 +279,8 @@ Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words
   bool fits = true;
   switch (record_of(header)) {
     case HEDDLE_REC_EVENT:
-      if ((fits = needs(3))) event(header, rest, out);
+      fits = needs(3);
+      if (fits) event(header, rest, out);
       break;
     case HEDDLE_REC_SWITCH:
       if (small_of(header) >= kMaxThreads) return Error{"a switch to a thread that cannot be"};
@@ -288,26 +289,32 @@ Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words
     case HEDDLE_REC_CONTINUE:
       break;
     case HEDDLE_REC_UNIT:
-      if ((fits = needs(3))) {
+      fits = needs(3);
+      if (fits) {
         if (Status status = unit(rest); !status.ok()) return status.error();
       }
       break;
     case HEDDLE_REC_UNLOAD:
-      if ((fits = needs(1))) units_.remove(rest[0]);
+      fits = needs(1);
+      if (fits) units_.remove(rest[0]);
       break;
     case HEDDLE_REC_TEXT:
-      if ((fits = needs(2))) text(header, rest, out);
+      fits = needs(2);
+      if (fits) text(header, rest, out);
       break;
     case HEDDLE_REC_DECISION:
-      if ((fits = needs(2))) decisions_.push_back({rest[0], static_cast<ThreadId>(rest[1])});
+      fits = needs(2);
+      if (fits) decisions_.push_back({rest[0], static_cast<ThreadId>(rest[1])});
       break;
     case HEDDLE_REC_STACK:
-      if ((fits = needs(1))) {
+      fits = needs(1);
+      if (fits) {
         stacks_.push_back({static_cast<ThreadId>(rest[0]), {rest.begin() + 1, rest.end()}});
       }
       break;
     case HEDDLE_REC_MODULE:
-      if ((fits = needs(4) && rest[3] <= (count - 4) * 8)) {
+      fits = needs(4) && rest[3] <= (count - 4) * 8;
+      if (fits) {
         native_sites_.add_module(
             std::string(reinterpret_cast<const char*>(rest.data() + 4), rest[3]), rest[0], rest[1],
             rest[2]);
