@@ -2,6 +2,7 @@
 // against what is expected (a test), and the seeds that make programs fail.
 //
 //   heddle_table run       EXAMPLES PROGRAMS NATIVE OUTPUT   all tables; writes OUTPUT/table.md …
+//   heddle_table render    EXAMPLES OUTPUT                   the page again, from OUTPUT/table.json
 //   heddle_table verdicts  EXAMPLES PROGRAMS                 compares with expected.json
 //   heddle_table update    EXAMPLES PROGRAMS                 hunts seeds, writes expected.json
 //   heddle_table show      EXAMPLES PROGRAMS                 what every detector says, in short
@@ -88,6 +89,21 @@ std::string part_of(const std::string& output, const Program& program) {
   return fmt::format("{}/parts/{}.json", output, program.name);
 }
 
+int render(const std::string& examples, const std::string& output) {
+  const Result<std::vector<Program>> programs = read_programs(examples);
+  if (!programs.ok()) return fail(programs.error().message);
+  const Result<Results> results = read_results(output + "/table.json");
+  if (!results.ok()) return fail(results.error().message);
+  const Report report = write_report(*programs, *results, Budget());
+  for (const auto& [name, text] :
+       {std::pair{"/table.md", &report.markdown}, std::pair{"/learning.svg", &report.svg}}) {
+    const Status written = write_file(output + name, *text);
+    if (!written.ok()) return fail(written.error().message);
+  }
+  fmt::print("{}", report.markdown);
+  return 0;
+}
+
 int run(const Place& place, const std::string& output, const std::vector<std::string>& names) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] {
@@ -126,18 +142,12 @@ int run(const Place& place, const std::string& output, const std::vector<std::st
     fmt::print(stderr, "[{:>5.0f} s] {} natively: {} of {} fail\n", seconds(), program.name,
                *native, budget.native);
   }
-  const Report report = write_report(programs, results, budget);
-  for (const auto& [name, text] :
-       std::map<std::string, std::string>{{"table.md", report.markdown},
-                                          {"learning.svg", report.svg},
-                                          {"table.json", print_json(budget, results)}}) {
-    const Status written = write_file(output + "/" + name, text);
-    if (!written.ok()) return fail(written.error().message);
-  }
-  fmt::print("{}", report.markdown);
+  const Status written = write_file(output + "/table.json", print_json(budget, results));
+  if (!written.ok()) return fail(written.error().message);
+  const int rendered = render(place.examples, output);
   fmt::print(stderr, "heddle_table: {0}/table.md, {0}/table.json, {0}/learning.svg; {1:.0f} s\n",
              output, seconds());
-  return failed == 0 ? 0 : 1;
+  return failed == 0 ? rendered : 1;
 }
 
 int verdicts(const Place& place, const std::vector<std::string>& names) {
@@ -219,11 +229,14 @@ int main_with(const std::vector<std::string>& words) {
   using Names = std::vector<std::string>;
   const std::map<std::string, int (*)(const Place&, const Names&)> short_verbs = {
       {"verdicts", verdicts}, {"update", update}, {"show", show}};
-  if ((verb != "run" && !short_verbs.contains(verb)) || words.size() < places + 1) {
+  if ((verb != "run" && verb != "render" && !short_verbs.contains(verb)) ||
+      words.size() < places + 1) {
     return fail(
         "usage: heddle_table run EXAMPLES PROGRAMS NATIVE OUTPUT [NAME …]\n"
+        "       heddle_table render EXAMPLES OUTPUT\n"
         "       heddle_table verdicts|update|show EXAMPLES PROGRAMS [NAME …]");
   }
+  if (verb == "render") return render(words[1], words[2]);
   Place place{words[1], words[2], verb == "run" ? words[3] : ""};
   const Names names(words.begin() + static_cast<long>(places) + 1, words.end());
   if (verb == "run") return run(place, words[4], names);

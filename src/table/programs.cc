@@ -103,10 +103,7 @@ Result<std::vector<Program>> read_programs(const std::string& examples) {
   for (const Json& entry : (*json)["programs"]) {
     Program& program = out.emplace_back(program_of(entry));
     if (program.bug) continue;
-    for (const auto& [detector, why] : general) {
-      const auto verdict = program.heddle.find(detector);
-      if (verdict != program.heddle.end() && verdict->second) program.why.emplace(detector, why);
-    }
+    for (const auto& [detector, why] : general) program.why.emplace(detector, why);
   }
   return out;
 }

@@ -295,7 +295,8 @@ class Writer {
         "\n## 6. Schedules to the first failure\n\n"
         "Median of {} hunts (each from its own first seed, at most {} schedules), under `random` "
         "and "
-        "`pct` (`--points shared`), and how many of {} native runs on this machine fail (release "
+        "`pct` (told the length of a run), and how many of {} native runs on this machine fail "
+        "(release "
         "build, the default number of rounds).\n",
         budget_.hunts, budget_.hunt_limit, budget_.native);
     header({"program", "random", "pct", fmt::format("native, of {}", budget_.native)});
@@ -305,25 +306,61 @@ class Writer {
       row({program.name, median(m->random), median(m->pct),
            m->native_failed ? std::to_string(*m->native_failed) : "–"});
     }
+    for (const Program& program : programs_) {
+      const auto why = program.why.find("pct");
+      if (why != program.why.end()) print("\n`{}` under `pct`: {}.\n", program.name, why->second);
+    }
+  }
+
+  // A verdict counts as right if the detector found the wrong test in some run, or was silent.
+  static bool is_right(const Program& program, const Judged& judged) {
+    return program.bug ? judged.found > 0 : judged.false_alarms.empty();
+  }
+
+  // Where the paper's tool and ours part ways, either way.
+  void against_the_paper() {
+    for (const Program& program : programs_) {
+      const Measured* m = measured(program);
+      const std::optional<bool> tool = paper_says(program, "correlated");
+      if (m == nullptr || !tool || !program.right) continue;
+      std::vector<std::string> right;
+      for (const char* const detector : kDetectors) {
+        if (is_right(program, judged(*m, detector))) right.emplace_back(detector);
+      }
+      const bool tool_right = *tool == *program.right;
+      if (tool_right && !right.empty()) continue;
+      print(
+          "- Test {}: the paper's tool is {}; {}.\n",
+          program.name.substr(program.name.rfind('_') + 1), tool_right ? "right" : "wrong",
+          right.empty() ? "none of ours is" : fmt::format("right are {}", fmt::join(right, ", ")));
+    }
   }
 
   void differences() {
     print(
         "\n## Differences and exceptions, explained\n\n"
-        "Where a verdict is not the paper's, and whatever a detector says about a correct "
-        "program.\n");
-    header({"program", "detector", "why"});
-    for (const Program& program : programs_) {
-      for (const auto& [detector, why] : program.why) row({program.name, detector, why});
-    }
+        "Where a verdict is not the paper's, and why a detector says something about correct "
+        "programs.\n\n");
+    against_the_paper();
+    // One line per reason, with the programs it holds for.
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> reasons;
     for (const Program& program : programs_) {
       const Measured* m = measured(program);
-      if (m == nullptr || program.bug) continue;
+      if (m == nullptr) continue;
       for (const auto& [detector, j] : m->detectors) {
-        if (!j.false_alarms.empty() && !program.why.contains(detector)) {
-          row({program.name, detector, "**not explained yet**"});
-        }
+        const auto paper = program.paper.find(name_in_paper(detector));
+        const bool differs =
+            paper != program.paper.end() && program.bug && paper->second != (j.found > 0);
+        const bool reported = !program.bug && !j.false_alarms.empty();
+        if (!differs && !reported) continue;
+        const auto why = program.why.find(detector);
+        reasons[{detector, why == program.why.end() ? "**not explained yet**" : why->second}]
+            .push_back(program.name);
       }
+    }
+    header({"detector", "why", "programs"});
+    for (const auto& [reason, names] : reasons) {
+      row({reason.first, reason.second, fmt::format("{}", fmt::join(names, ", "))});
     }
   }
 
