@@ -3,6 +3,8 @@
 #include "table/curve.h"
 #include "table/tables.h"
 
+#include <cstdio>
+
 #include <gtest/gtest.h>
 
 namespace heddle::table {
