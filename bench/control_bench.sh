@@ -9,7 +9,7 @@
 #     access;
 #   - runs per second of `heddle try`, and of a shell loop of native runs.
 set -eu
-build=$1 runs=${2:-3}
+build=$(readlink -f "$1") runs=${2:-3}
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 source=$(dirname "$0")
@@ -79,7 +79,18 @@ PROGRAM
 clang++-19 -O2 "$directory/two.cc" -o "$directory/two.native" -pthread
 echo "two threads that do nothing:"
 "$build/src/cli/heddle" try -n 2000 -- "$directory/two" | head -1
+printf 'without fork server: '
+"$build/src/cli/heddle" try -n 500 --no-fork-server -- "$directory/two" | head -1
 start=$(date +%s%N)
 for _ in $(seq 500); do "$directory/two.native"; done
 end=$(date +%s%N)
 awk -v t=$((end - start)) 'BEGIN { printf "a shell loop of native runs: %.0f per second\n", 500 / (t / 1e9) }'
+
+echo
+echo "examples:"
+for example in avio/bank svd/log_writer silent/work_stealing; do
+  name=$(basename "$example")
+  "$build/bin/heddle-c++" -std=c++20 -g -O1 "$source/../examples/$example.cc" -o "$directory/$name" -pthread
+  printf '%-14s ' "$name"
+  (cd "$directory" && "$build/src/cli/heddle" try -n 300 -- "./$name") | head -1
+done
