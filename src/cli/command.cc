@@ -27,7 +27,9 @@ std::string option_lines(const CLI::App& app) {
       right.replace(0, left.size(), left);
       out += right;
     } else {
-      out += left + "\n" + right;
+      out += left;
+      out += "\n";
+      out += right;
     }
   }
   return out;

@@ -75,7 +75,7 @@ void run_handler(int signal, siginfo_t* info, void* context) {
     sigaction(signal, &reset, nullptr);
   }
   uint64_t mask = kernel_mask(action.sa_mask);
-  if ((action.sa_flags & SA_NODEFER) == 0) mask |= uint64_t{1} << (signal - 1);
+  if ((action.sa_flags & SA_NODEFER) == 0) mask |= uint64_t{1} << ((signal - 1) & 63);
   const uint64_t before = set_mask(SIG_BLOCK, mask);
   const int saved_errno = errno;
   const int depth = t_inside;
