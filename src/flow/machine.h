@@ -46,6 +46,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace heddle {
@@ -78,6 +79,12 @@ class FlowMachine {
   FlowMachine(const Catalog& catalog, Client& client) : programs_(catalog), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
+
+  // The same for the first event of `batch` and, if that is a segment, for those of its accesses
+  // that follow it there without a gap, which is how all but few arrive; `stop()` is asked after
+  // every access. Returns how many events were taken.
+  template <typename Stop>
+  std::size_t on_some(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
   // Every tag and control that is alive, so that a client can renumber what they refer to.
   template <typename VisitTag, typename VisitControl>
@@ -175,6 +182,45 @@ void FlowMachine<Client>::on(const Event& event, EventOrdinal ordinal) {
   } else {
     other(thread, event);
   }
+}
+
+template <typename Client>
+template <typename Stop>
+std::size_t FlowMachine<Client>::on_some(std::span<const Event> batch, EventOrdinal first,
+                                         Stop stop) {
+  on(batch[0], first);
+  if (batch[0].kind != EventKind::kSegment) return 1;
+  const ThreadId id = batch[0].thread;
+  Thread& thread = threads_[id];
+  if (thread.segment == nullptr || thread.next_item != 0) return 1;
+  const std::uint32_t count = thread.segment->item_count;
+  if (count == 0) return 1;
+  const FlowItem* items = &programs_.item(thread.segment->first_item);
+  Activation& frame = thread.top();
+  Tag* const registers = frame.registers.data();
+  const Control control = frame.control;
+  std::size_t taken = 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (taken == batch.size()) return taken;
+    const Event& event = batch[taken];
+    const FlowItem& item = items[i];
+    if (event.site != item.site || event.thread != id || !is_access(event.kind)) return taken;
+    const EventOrdinal ordinal = first + taken;
+    const TagList<Tag> address = tags(frame, item.address);
+    thread.next_item = i + 1;
+    ++taken;
+    if (event.kind == EventKind::kRead) {
+      registers[item.defines] = client_.load(event, ordinal, address, control);
+    } else if (event.kind == EventKind::kWrite) {
+      client_.store(event, ordinal, tags(frame, item.value), address, control);
+    } else {
+      registers[item.defines] =
+          client_.update(event, ordinal, tags(frame, item.value), address, control);
+    }
+    if (stop()) break;
+  }
+  branch_when_due(id, thread);
+  return taken;
 }
 
 template <typename Client>

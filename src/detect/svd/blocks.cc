@@ -23,8 +23,16 @@ Blocks::Page& Blocks::find_page(std::uint64_t number) {
   return *found;
 }
 
+const Blocks::Cached& Blocks::find(std::uint64_t number) {
+  Page& page = find_page(number);
+  Cached& cached = cache_[number % kCached];
+  cached = {number, page.cells.get(), &page, page.shift};
+  return cached;
+}
+
 // Every block of a cell gets a copy of its view, or of its list of views.
-void Blocks::split(Page& page) {
+void Blocks::split(std::uint64_t number, Page& page) {
+  cache_[number % kCached] = {};
   const std::uint64_t count = kPageBytes >> block_shift_;
   const unsigned copies_shift = page.shift - block_shift_;
   auto cells = std::make_unique<View[]>(count);
@@ -36,6 +44,7 @@ void Blocks::split(Page& page) {
     for (std::uint32_t at = from.unit; at != 0; at = entries_[at].next)
       copy = new_entry(entries_[at].view, copy);
     cells[i].unit = copy;
+    cells[i].noted = cells[i].input = 0;
   }
   page.cells = std::move(cells);
   page.shift = block_shift_;
@@ -65,7 +74,7 @@ void Blocks::forget(Address address, std::uint64_t size) {
     const Address begin = std::max(address, number << kPageShift);
     const Address stop = std::min(end, (number + 1) << kPageShift);
     const std::uint64_t part = (1ull << page.shift) - 1;
-    if (page.shift > block_shift_ && ((begin | stop) & part) != 0) split(page);
+    if (page.shift > block_shift_ && ((begin | stop) & part) != 0) split(number, page);
     const std::uint64_t first = (begin & (kPageBytes - 1)) >> page.shift;
     const std::uint64_t last = ((stop - 1) & (kPageBytes - 1)) >> page.shift;
     for (std::uint64_t i = first; i <= last; ++i) clear(page.cells[i]);

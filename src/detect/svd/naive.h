@@ -12,6 +12,7 @@
 #include "detect/svd/online.h"
 #include "flow/graph.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -67,6 +68,7 @@ class Naive {
  private:
   using Label = int;
   using Labels = std::set<Label>;
+  using Tag = std::map<Label, bool>;  // true: the value was computed by the thread
   using Block = Address;
   using Chain = std::vector<std::pair<SegmentId, Labels>>;  // innermost first
 
@@ -78,6 +80,10 @@ class Naive {
     NodeId access{};
   };
 
+  static bool stored(const View& view) {
+    return view.state == BlockState::kStored || view.state == BlockState::kStoredShared ||
+           view.state == BlockState::kTrueDep;
+  }
   std::vector<Block> blocks_of(const FlowNode& node) const {
     std::set<Block> out;
     for (Address byte = node.address; byte < node.address + node.size; ++byte)
@@ -86,16 +92,20 @@ class Naive {
   }
 
   // What the values of these statements came from.
-  Labels came_from(const std::vector<NodeId>& sources) const {
-    Labels out;
+  Tag came_from(const std::vector<NodeId>& sources) const {
+    Tag out;
     for (const NodeId source : sources) {
       if (nodes_[source].kind != EventKind::kBranch) {
-        out.insert(tags_[source].begin(), tags_[source].end());
+        for (const auto& [label, computed] : tags_[source]) out[label] |= computed;
       } else if (options_.online.merge_control) {
-        const Labels all = conditions(chains_[source]);
-        out.insert(all.begin(), all.end());
+        for (const Label label : conditions(chains_[source])) out[label] |= false;
       }
     }
+    return out;
+  }
+  static Labels labels_of(const Tag& tag) {
+    Labels out;
+    for (const auto& [label, computed] : tag) out.insert(label);
     return out;
   }
   static Labels conditions(const Chain& chain) {
@@ -108,9 +118,14 @@ class Naive {
   void one(NodeId id) {
     const FlowNode& node = nodes_[id];
     if (node.kind == EventKind::kBranch) {
+      const Tag compared = came_from(node.data);
+      Labels condition = labels_of(compared);
+      const bool computed =
+          std::any_of(compared.begin(), compared.end(), [](const auto& one) { return one.second; });
+      if (condition.size() > 1 && computed) condition = {merge(condition)};
       Chain chain = chain_of(node.control);
       std::erase_if(chain, [&](const auto& link) { return link.first == node.segment; });
-      chain.insert(chain.begin(), {node.segment, came_from(node.data)});
+      chain.insert(chain.begin(), {node.segment, condition});
       chains_[id] = std::move(chain);
       return;
     }
@@ -120,23 +135,23 @@ class Naive {
           remote_access({thread, block}, id);
       }
     }
-    const Labels address = came_from(node.address_of);
-    Labels data = came_from(node.data);
+    const Tag address_tag = came_from(node.address_of);
+    const Labels address = labels_of(address_tag);
+    Labels data = labels_of(came_from(node.data));
     if (is_read(node.kind)) {
-      tags_[id] = {load(id)};
-      if (options_.online.propagate_address) tags_[id].insert(address.begin(), address.end());
-      data.insert(tags_[id].begin(), tags_[id].end());
+      tags_[id] = load(id);
+      if (options_.online.propagate_address) {
+        for (const auto& [label, computed] : address_tag) tags_[id][label] |= computed;
+      }
+      for (const auto& [label, computed] : tags_[id]) data.insert(label);
     }
     if (is_write(node.kind)) store(id, data, address, conditions(chain_of(node.control)));
   }
 
   void remote_access(std::pair<ThreadId, Block> key, NodeId remote) {
     View& view = views_[key];
-    const bool stored = view.state == BlockState::kStored ||
-                        view.state == BlockState::kStoredShared ||
-                        view.state == BlockState::kTrueDep;
     if (!view.noted && ((view.input && is_write(nodes_[remote].kind)) ||
-                        (!options_.online.inputs_only && stored))) {
+                        (!options_.online.inputs_only && stored(view)))) {
       notes_[view.unit].push_back({view.access, remote, 0});
       view.noted = true;
     }
@@ -156,7 +171,7 @@ class Naive {
     return stored && users_.at(block).size() > 1;
   }
 
-  Label load(NodeId id) {
+  Tag load(NodeId id) {
     const ThreadId thread = nodes_[id].thread;
     const std::vector<Block> blocks = blocks_of(nodes_[id]);
     for (const Block block : blocks) {
@@ -165,8 +180,18 @@ class Naive {
         end(Label(view->second.unit));
     }
     Labels units;
+    bool computed = false;
     for (const Block block : blocks) {
-      if (views_.contains({thread, block})) units.insert(views_[{thread, block}].unit);
+      const auto view = views_.find({thread, block});
+      if (view == views_.end()) continue;
+      computed |= stored(view->second);
+      // An input that was overwritten is read anew, by another unit.
+      if (view->second.noted && (view->second.state == BlockState::kLoadedShared ||
+                                 view->second.state == BlockState::kLoaded)) {
+        views_.erase(view);
+      } else {
+        units.insert(view->second.unit);
+      }
     }
     const Label unit = merge(units);
     for (const Block block : blocks) {
@@ -175,7 +200,8 @@ class Naive {
       if (!fresh && view->second.state == BlockState::kStored)
         view->second.state = BlockState::kTrueDep;
     }
-    return member_[id] = unit;
+    member_[id] = unit;
+    return {{unit, computed}};
   }
 
   void store(NodeId id, const Labels& data, const Labels& address, const Labels& control) {
@@ -214,7 +240,12 @@ class Naive {
       const auto rename = [&](Labels& labels) {
         if (labels.erase(from) != 0) labels.insert(into);
       };
-      for (Labels& tag : tags_) rename(tag);
+      for (Tag& tag : tags_) {
+        const auto at = tag.find(from);
+        if (at == tag.end()) continue;
+        tag[into] |= at->second;
+        tag.erase(from);
+      }
       for (Chain& chain : chains_) {
         for (auto& [branch, labels] : chain) rename(labels);
       }
@@ -233,7 +264,7 @@ class Naive {
 
   // All references go; its blocks are Idle again.
   void end(Label unit) {
-    for (Labels& tag : tags_) tag.erase(unit);
+    for (Tag& tag : tags_) tag.erase(unit);
     for (Chain& chain : chains_) {
       for (auto& [branch, labels] : chain) labels.erase(unit);
     }
@@ -245,7 +276,7 @@ class Naive {
   NaiveOptions options_;
   std::map<Block, std::set<ThreadId>> users_;
   std::map<std::pair<ThreadId, Block>, View> views_;  // no view: Idle
-  std::vector<Labels> tags_;                          // by statement: loads
+  std::vector<Tag> tags_;                             // by statement: loads
   std::vector<Chain> chains_;                         // by statement: branches
   std::vector<Label> member_;                         // by statement: the unit it belongs to
   std::map<Label, std::vector<Report>> notes_;

@@ -33,6 +33,16 @@
 //   - A store by another unit of the same thread takes the block over, and with it the earlier
 //     unit's claim on it as an input: after it, a remote write does not conflict with the earlier
 //     read (section 3.1, conflict arcs, condition III).
+//   - A read of an input that has been overwritten starts a new unit: no dependence leads from the
+//     one read to the other. The old unit keeps its note, for whatever was computed from it. (The
+//     paper, which knows units by their blocks only, must put both reads into one unit, and reports
+//     every second look at a changing variable.)
+//   - A branch is a statement, too: it merges the units that its condition came from. So a value
+//     read again after it, together with what it was compared with, belongs to the same unit as the
+//     comparison (figure 2: 3.05 and 3.09, through `len`). But only if one of the values was read
+//     from a block that the thread itself had written: of two inputs neither is computed from
+//     anything, so nothing that comes later depends on the comparison through them (figure 3: the
+//     query's id, which every statement reads, would tie them all together).
 //   - An overwritten input is reported at the first store that uses it, not again at every later
 //     one; the first remote write is the witness.
 //   - A read-modify-write is a load and a store between which nothing can come.
@@ -52,6 +62,7 @@
 #include "trace/catalog.h"
 #include "trace/event.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -61,11 +72,22 @@
 
 namespace heddle::svd {
 
+// How a store depends on a unit.
+enum class Through { kData, kAddress, kControl };
+
 // A unit read (or accessed) `inside`, `remote` overwrote it, `store` used it nevertheless.
 struct Violation {
   Witness inside;
   Witness remote;
   Witness store;
+  UnitId unit{};  // until the next event
+  Through through{};
+};
+
+// What a unit is known by: blocks that it read before it wrote them, and blocks that it wrote.
+struct UnitMember {
+  Witness access;  // the first read of an input, the last store to another block
+  bool input{};
 };
 
 class Online {
@@ -79,10 +101,14 @@ class Online {
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
 
+  // The unit's statements, in the order in which they happened, each with its latest instance.
+  // Looks at all of the shadow memory: for the few units that people look at.
+  std::vector<UnitMember> members(UnitId unit);
+
   const Narrator& narrator() const { return narrator_; }
   std::size_t units_created() const { return units_.created(); }
   std::size_t units_ended_by_sharing() const { return ended_by_sharing_; }
-  std::size_t bytes() const { return units_.bytes() + blocks_.bytes(); }
+  std::size_t bytes() const { return units_.unit_bytes() + units_.set_bytes() + blocks_.bytes(); }
 
   // ---- client of FlowMachine ----
   using Tag = UnitSet;
@@ -96,7 +122,7 @@ class Online {
   Tag update(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
   Control branch(ThreadId /*thread*/, EventOrdinal /*ordinal*/, SegmentId segment, Tag condition,
                  Control outer) {
-    return units_.control(segment, condition, outer);
+    return units_.control(segment, units_.compared(condition), outer);
   }
   Tag choose(ThreadId thread, Tag value, Control edge);
 
@@ -118,9 +144,15 @@ class Online {
   bool alive(const View& view) {
     return (view.thread >= gone_.size() || !gone_[view.thread]) && units_.live(view.unit) != 0;
   }
-  View& own_view(View& cell, const Event& event, EventOrdinal ordinal);
+  View& own_view(View& cell, const Event& event, EventOrdinal ordinal) {
+    View* mine =
+        blocks_.own_if_calm(cell, std::min(event.thread, kMaxThread), is_write(event.kind));
+    return mine != nullptr ? *mine : own_view_slowly(cell, event, ordinal);
+  }
+  View& own_view_slowly(View& cell, const Event& event, EventOrdinal ordinal);
+  Calm calm(const View& view) const;
   void remote_access(View& view, const Event& event, EventOrdinal ordinal);
-  Witness remembered(const View& view, const Event& remote) const;
+  Witness remembered(const View& view, Address address, std::uint32_t size) const;
   ContextId context_of(const Event& event);
   void remember(View& view, const Event& event, EventOrdinal ordinal) {
     view.context = context_of(event);
@@ -128,15 +160,17 @@ class Online {
     view.noted = 0;
   }
 
-  UnitId load_blocks(const Event& event, EventOrdinal ordinal);
+  UnitSet load_blocks(const Event& event, EventOrdinal ordinal);
+  UnitSet load_view(View& view, UnitSet all, const Event& event, EventOrdinal ordinal);
+  void store_view(View& view, UnitId owner, const Event& event, EventOrdinal ordinal);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
-  void write(const Event& event, EventOrdinal ordinal, Tags data, UnitId read, Tags address,
+  void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
-  void check(UnitSet set, const Event& store, EventOrdinal ordinal);
+  void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
   void check_control(Control control, const Event& store, EventOrdinal ordinal);
-  void report(UnitId unit, const Event& store, EventOrdinal ordinal);
+  void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
   void end_unit(UnitId unit);
-  void collect();
+  void collect_when_due();
 
   OnlineOptions options_;
   Units units_;
@@ -149,7 +183,9 @@ class Online {
   std::vector<ContextId> last_context_;  // by site: the one that came last
   std::vector<Violation> violations_;
   std::size_t ended_by_sharing_ = 0;
-  std::size_t collect_at_;
+  std::size_t collect_units_at_;
+  std::size_t collect_sets_at_;
+  std::uint32_t since_check_ = 0;
 };
 
 }  // namespace heddle::svd

@@ -82,6 +82,7 @@ TEST(Online, EqualsItsNaiveTwin) {
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     const RandomRun run = program(seed);
     for (OnlineOptions options : {OnlineOptions(), combination(seed)}) {
+      options.note_limit = 1u << 20;
       const Naive naive(run.truth, {options});
       options.collect_bytes = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20;
       const std::set<Naive::Report> seen = online(run, options);

@@ -15,7 +15,8 @@ struct OnlineOptions {
 
   // Bounds that results do not depend on, or only where units.h says so; small ones are for tests.
   std::uint32_t set_limit = 32;
-  std::size_t collect_bytes = std::size_t{32} << 20;
+  std::size_t collect_bytes = std::size_t{64} << 20;
+  std::size_t note_limit = 256;
 };
 
 }  // namespace heddle::svd

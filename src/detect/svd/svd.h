@@ -1,14 +1,16 @@
 // `--detect svd`: the online algorithm's violations as findings.
 //
 // Unique by the three sites (the input, who overwrote it, the store that used it); instances are
-// counted. Drawn like a triple: P reads an input of the unit, R overwrites it, I stores what was
-// computed from it.
+// counted. Drawn like a triple, with the unit around it: P reads an input of the unit, R overwrites
+// it, I stores what was computed from it. What else of the unit was overwritten by then stands
+// there as further P and R, and the unit's other statements are context.
 #pragma once
 
 #include "detect/detector.h"
 #include "detect/svd/online.h"
 
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -26,7 +28,10 @@ class SvdDetector : public Detector {
  private:
   using Key = std::tuple<SiteId, SiteId, SiteId>;
 
-  Finding describe(const Violation& violation) const;
+  // The violations of one unit that one store shows.
+  void take(std::span<const Violation> violations);
+  Finding describe(std::span<const Violation> violations, const Violation& main);
+  void draw_unit(Finding& finding, const Violation& main);
 
   Online online_;
   std::map<Key, std::size_t> known_;

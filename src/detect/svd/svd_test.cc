@@ -27,14 +27,14 @@ std::vector<Finding> svd_offline(const std::string& text) {
   return detector.finish();
 }
 
-// "P line R line I line" of every finding.
+// "P line R line I line" of every finding; "in": a statement of the unit.
 std::vector<std::string> lines(const std::vector<Finding>& findings) {
   std::vector<std::string> out;
   for (const Finding& finding : findings) {
     std::string line;
     for (const Step& step : finding.steps) {
-      line += (line.empty() ? "" : " ") + step.role + " " + step.place.file + ":" +
-              std::to_string(step.place.line);
+      line += (line.empty() ? "" : " ") + (step.role.empty() ? "in" : step.role) + " " +
+              step.place.file + ":" + std::to_string(step.place.line);
     }
     out.push_back(line);
   }
@@ -158,7 +158,7 @@ TEST(Svd, ASharedVariableReadBackEndsTheUnit) {
                               "  ends return\n"
                               "t1: segment 3\nt1: r x @#1\nt1: w y @#4\n";
   const std::string rest = kRemoteWrite + "t1: segment 4\nt1: r y @#2\nt1: w z @#5\n";
-  EXPECT_EQ(lines(svd(program + rest)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+  EXPECT_EQ(lines(svd(program + rest)), (Lines{"P a.c:1 in a.c:4 R b.c:7 I a.c:5"}));
   EXPECT_EQ(lines(svd(program + "t2: segment 2\nt2: r y @#8\n" + rest)), Lines{});
 }
 
@@ -175,7 +175,7 @@ TEST(Svd, OutputsAreCheckedOnRequest) {
   EXPECT_EQ(lines(svd(text)), Lines{});
   OnlineOptions options;
   options.inputs_only = false;
-  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:4 R b.c:8 I a.c:5"}));
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"in a.c:1 P a.c:4 R b.c:8 I a.c:5"}));
 }
 
 // if (x) a = 1; … b = a: the value of a does not come from x, the execution does.
@@ -196,7 +196,7 @@ TEST(Svd, ControlConnectsUnitsOnRequest) {
   EXPECT_EQ(lines(svd(text)), Lines{});
   OnlineOptions options;
   options.merge_control = true;
-  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 in a.c:4 R b.c:7 I a.c:5"}));
 }
 
 // a = table[x]: the value does not come from x, the address does.
@@ -212,7 +212,7 @@ TEST(Svd, AddressesConnectUnitsOnRequest) {
   EXPECT_EQ(lines(svd(text)), Lines{});
   OnlineOptions options;
   options.propagate_address = true;
-  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
+  EXPECT_EQ(lines(svd(text, options)), (Lines{"P a.c:1 in a.c:2 R b.c:7 I a.c:4"}));
 }
 
 // Two halves of a word: with blocks of a word another thread's half is an input overwritten.

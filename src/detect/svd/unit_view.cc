@@ -73,7 +73,11 @@ std::string place_of(const Catalog& catalog, const UnitStatement& statement) {
     const Site& site = catalog.site(segment.items.back().site);
     return fmt::format("{}:{}", without_folders(catalog.text(site.file)), site.line);
   }
-  return std::string(catalog.text(catalog.function(segment.function).name));
+  // A loop's test may touch no memory: the function it is in is what can be said.
+  const Function& function = catalog.function(segment.function);
+  if (function.line == 0) return std::string(catalog.text(function.name));
+  return fmt::format("in the function of {}:{}", without_folders(catalog.text(function.file)),
+                     function.line);
 }
 
 std::string name_of(const Catalog& catalog, const UnitView::Node& node) {

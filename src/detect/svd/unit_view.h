@@ -52,7 +52,7 @@ struct UnitView {
 UnitView view_unit(std::span<const FlowNode> nodes, const OfflineResult& result,
                    std::uint32_t unit);
 
-// The line of a branch is that of the last thing its segment, or the block it is in, is known by.
+// The line of a branch is that of the last access of its segment; without one, the function's.
 std::string place_of(const Catalog& catalog, const UnitStatement& statement);
 std::string name_of(const Catalog& catalog, const UnitView::Node& node);
 

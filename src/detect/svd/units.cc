@@ -5,7 +5,8 @@
 namespace heddle::svd {
 
 // Number 0 of everything means "none".
-Units::Units(std::uint32_t set_limit) : set_limit_(set_limit), notes_(1) {
+Units::Units(std::uint32_t set_limit, std::size_t note_limit)
+    : set_limit_(set_limit), note_limit_(note_limit), notes_(1) {
   units_.push_back({});
   pairs_.push_back({});
   controls_.push_back({});
@@ -30,7 +31,7 @@ void Units::end(UnitId id) {
   Unit& unit = units_[root(id)];
   unit.parent = kEnded;
   if (unit.pending == 0) return;
-  notes_[unit.pending].clear();
+  notes_[unit.pending] = {};
   free_notes_.push_back(std::exchange(unit.pending, 0));
 }
 
@@ -44,16 +45,16 @@ UnitSet Units::pair(UnitSet a, UnitSet b, std::uint32_t size) {
 UnitSet Units::join(UnitSet a, UnitSet b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
-  if (a < kSetBit && (a = live(a)) == 0) return b;
-  if (b < kSetBit && (b = live(b)) == 0) return a;
-  if (a == b) return a;
+  if (a < kSetBit && (a = updated(a)) == 0) return b;
+  if (b < kSetBit && (b = updated(b)) == 0) return a;
+  if (((a ^ b) & ~kComputed) == 0 && a < kSetBit) return a | b;
   // The usual set is a running sum, and what is added is often what was added before.
   if (a >= kSetBit && b < kSetBit) {
     const Pair& both = pairs_[a & ~kSetBit];
-    if ((both.left < kSetBit && live(both.left) == b) ||
-        (both.right < kSetBit && live(both.right) == b)) {
-      return a;
-    }
+    const auto has = [&](UnitSet one) {
+      return one < kSetBit && ((one = updated(one)) == b || one == (b | kComputed));
+    };
+    if (has(both.left) || has(both.right)) return a;
   }
   const std::uint32_t size = size_of(a) + size_of(b);
   const UnitSet both = pair(a, b, size);
@@ -62,17 +63,32 @@ UnitSet Units::join(UnitSet a, UnitSet b) {
 
 // Counts exactly; merges what is too many.
 UnitSet Units::shrink(UnitSet set) {
-  std::vector<UnitId> all;
-  for_each_live(set, [&](UnitId unit) { all.push_back(unit); });
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<UnitSet> all;
+  UnitSet computed = 0;
+  for_each_element(set, [&](UnitSet one) {
+    if ((one = updated(one)) != 0) all.push_back(one);
+    computed |= one & kComputed;
+  });
+  // Of one unit, the computed value stays.
+  std::sort(all.begin(), all.end(), [](UnitSet a, UnitSet b) {
+    return std::pair(a & ~kComputed, b & kComputed) < std::pair(b & ~kComputed, a & kComputed);
+  });
+  const auto same = [](UnitSet a, UnitSet b) { return ((a ^ b) & ~kComputed) == 0; };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
   UnitSet out = 0;
   if (all.size() > set_limit_) {
-    for (const UnitId unit : all) out = merge(out, unit);
-  } else {
-    for (std::uint32_t i = 0; i < all.size(); ++i) out = i == 0 ? all[i] : pair(out, all[i], i + 1);
+    for (const UnitSet one : all) out = merge(out, one & ~kComputed);
+    return out | computed;
   }
+  for (std::uint32_t i = 0; i < all.size(); ++i) out = i == 0 ? all[i] : pair(out, all[i], i + 1);
   return out;
+}
+
+UnitSet Units::compared(UnitSet set) {
+  if (set < kSetBit) return set & ~kComputed;
+  bool computed = false;
+  for_each_element(set, [&](UnitSet one) { computed |= (updated(one) & kComputed) != 0; });
+  return computed ? merge_all(0, set) : set;
 }
 
 UnitId Units::merge(UnitId a, UnitId b) {
@@ -88,8 +104,11 @@ UnitId Units::merge(UnitId a, UnitId b) {
       into.pending = pending;
     } else {
       std::vector<Overwrite>& notes = notes_[into.pending];
-      notes.insert(notes.end(), notes_[pending].begin(), notes_[pending].end());
-      notes_[pending].clear();
+      const std::size_t room = note_limit_ - std::min(note_limit_, notes.size());
+      const auto end = notes_[pending].begin() +
+                       static_cast<std::ptrdiff_t>(std::min(room, notes_[pending].size()));
+      notes.insert(notes.end(), notes_[pending].begin(), end);
+      notes_[pending] = {};
       free_notes_.push_back(pending);
     }
   } else if (into.pending != 0) {
@@ -120,6 +139,7 @@ void Units::note(UnitId id, Overwrite overwrite) {
   }
   // Accesses that have several blocks in common are one note.
   std::vector<Overwrite>& notes = notes_[unit.pending];
+  if (notes.size() >= note_limit_) return;
   for (auto known = notes.rbegin();
        known != notes.rend() && known->remote.ordinal == overwrite.remote.ordinal; ++known) {
     if (known->inside.ordinal == overwrite.inside.ordinal) return;
@@ -138,30 +158,28 @@ std::vector<Overwrite> Units::take_notes(UnitId id) {
 // -------------------------------------------------------------------------------------
 
 Control Units::control(SegmentId branch, UnitSet condition, Control outer) {
-  // A loop's branch is usually controlled by its own last execution.
-  if (outer != 0 && controls_[outer].branch == branch) {
-    if (controls_[outer].condition == condition) return outer;
-    outer = controls_[outer].outer;
-  } else {
-    kept_.clear();
-    Control at = outer;
-    for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer)
-      kept_.emplace_back(controls_[at].branch, controls_[at].condition);
-    if (at != 0) {
-      outer = controls_[at].outer;
-      for (; !kept_.empty(); kept_.pop_back()) {
-        const auto [kept, its_condition] = kept_.back();
-        outer = static_cast<Control>(controls_.push_back({kept, its_condition, outer}));
-      }
+  if (outer != 0 && (controls_[outer].branches & bit_of(branch)) != 0) {
+    // A loop's branch is usually controlled by its own last execution.
+    if (controls_[outer].branch == branch) {
+      if (controls_[outer].condition == condition) return outer;
+      outer = controls_[outer].outer;
+    } else {
+      outer = without(branch, outer);
     }
   }
-  if (condition == 0) return outer;
-  return static_cast<Control>(controls_.push_back({branch, condition, outer}));
+  return condition == 0 ? outer : new_control(branch, condition, outer);
 }
 
-std::size_t Units::bytes() const {
-  return units_.size() * sizeof(Unit) + pairs_.size() * sizeof(Pair) +
-         controls_.size() * sizeof(ControlNode);
+Control Units::without(SegmentId branch, Control control) {
+  std::vector<std::pair<SegmentId, UnitSet>> kept;
+  Control at = control;
+  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer)
+    kept.emplace_back(controls_[at].branch, controls_[at].condition);
+  if (at == 0) return control;
+  at = controls_[at].outer;
+  for (; !kept.empty(); kept.pop_back())
+    at = new_control(kept.back().first, kept.back().second, at);
+  return at;
 }
 
 }  // namespace heddle::svd

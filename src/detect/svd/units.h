@@ -15,6 +15,9 @@
 // its condition came from. Every static branch is in a list at most once, with its latest
 // execution, so that a loop does not lengthen it.
 //
+// A unit keeps so many notes of overwritten inputs and no more: whoever reads about the first two
+// hundred needs no others.
+//
 // Numbers are never re-used; renumber() forgets those that nothing refers to, so that memory
 // follows what is live.
 #pragma once
@@ -30,10 +33,12 @@
 namespace heddle::svd {
 
 using UnitId = std::uint32_t;   // 0 = none
-using UnitSet = std::uint32_t;  // 0 = empty; below kSetBit: that one unit; else a pair
+using UnitSet = std::uint32_t;  // 0 = empty; without kSetBit: that one unit; else a pair
 using Control = std::uint32_t;  // 0 = nothing
 
 inline constexpr std::uint32_t kSetBit = 0x80000000u;
+// Of one unit in a set: the value was computed by the thread, that is read from a block it wrote.
+inline constexpr std::uint32_t kComputed = 0x40000000u;
 
 // Between a unit's access of a block (`inside`) and now, another thread has accessed it.
 struct Overwrite {
@@ -43,7 +48,7 @@ struct Overwrite {
 
 class Units {
  public:
-  explicit Units(std::uint32_t set_limit = 32);
+  explicit Units(std::uint32_t set_limit = 32, std::size_t note_limit = 256);
 
   UnitId create();
   // What the unit has been merged into; 0 when that has ended, or for 0.
@@ -53,6 +58,8 @@ class Units {
   UnitSet join(UnitSet a, UnitSet b);
   UnitId merge(UnitId a, UnitId b);  // of live roots, or 0 for none
   UnitId merge_all(UnitId into, UnitSet set);
+  // What a branch on values of this set leaves: one unit if a value was computed, else the set.
+  UnitSet compared(UnitSet set);
 
   template <typename Visit>
   void for_each_live(UnitSet set, Visit visit);
@@ -76,14 +83,24 @@ class Units {
   }
 
   std::size_t created() const { return created_; }
-  std::size_t bytes() const;
+  std::size_t unit_bytes() const { return units_.size() * sizeof(Unit); }
+  std::size_t set_bytes() const {
+    return pairs_.size() * sizeof(Pair) + controls_.size() * sizeof(ControlNode);
+  }
 
   // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
   // f.set(UnitSet&), f.control(Control&)); the rest is forgotten.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
+  // The same for sets and controls only; units keep their numbers and need no visit.
+  template <typename VisitAll>
+  void renumber_sets(VisitAll visit_all);
+
  private:
+  template <bool kMoveUnits>
+  struct Renumbering;
+
   static constexpr std::uint32_t kEnded = 0xffffffffu;
 
   struct Unit {
@@ -100,23 +117,38 @@ class Units {
     UnitSet condition{};
     Control outer{};
     std::uint64_t asked = ~0ull;
+    std::uint64_t branches{};  // a bit for each branch of the list, several to a bit
   };
+  // Calls visit(one unit, with or without kComputed) for every element, dead ones included.
+  template <typename Visit>
+  void for_each_element(UnitSet set, Visit visit);
+  static std::uint64_t bit_of(SegmentId branch) { return 1ull << (branch & 63); }
+  Control new_control(SegmentId branch, UnitSet condition, Control outer) {
+    return static_cast<Control>(controls_.push_back(
+        {branch, condition, outer, ~0ull, controls_[outer].branches | bit_of(branch)}));
+  }
 
   std::uint32_t size_of(UnitSet set) const {
     return set < kSetBit ? 1 : pairs_[set & ~kSetBit].size;
   }
   UnitSet pair(UnitSet a, UnitSet b, std::uint32_t size);
   UnitSet shrink(UnitSet set);
+  Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
+  // The element with what its unit has been merged into; 0 when that has ended.
+  UnitSet updated(UnitSet one) {
+    const UnitId unit = live(one & ~kComputed);
+    return unit == 0 ? 0 : unit | (one & kComputed);
+  }
 
   std::uint32_t set_limit_;
+  std::size_t note_limit_;
   Pool<Unit> units_;
   Pool<Pair> pairs_;
   Pool<ControlNode> controls_;
   std::vector<std::vector<Overwrite>> notes_;
   std::vector<std::uint32_t> free_notes_;
-  std::vector<UnitSet> walk_;                        // scratch of for_each_live
-  std::vector<std::pair<SegmentId, UnitSet>> kept_;  // scratch of control
+  std::vector<UnitSet> walk_;  // scratch of for_each_live
   std::size_t created_ = 0;
   std::uint64_t alarms_ = 0;
 };
@@ -132,8 +164,15 @@ inline UnitId Units::live(UnitId id) {
 
 template <typename Visit>
 void Units::for_each_live(UnitSet set, Visit visit) {
+  for_each_element(set, [&](UnitSet one) {
+    if (const UnitId unit = live(one & ~kComputed); unit != 0) visit(unit);
+  });
+}
+
+template <typename Visit>
+void Units::for_each_element(UnitSet set, Visit visit) {
   if (set < kSetBit) {
-    if (const UnitId unit = live(set); unit != 0) visit(unit);
+    visit(set);
     return;
   }
   // `visit` may come back here through join or merge: the walk is kept above what is there.
@@ -146,68 +185,93 @@ void Units::for_each_live(UnitSet set, Visit visit) {
       const Pair& both = pairs_[next & ~kSetBit];
       walk_.push_back(both.left);
       walk_.push_back(both.right);
-    } else if (const UnitId unit = live(next); unit != 0) {
-      visit(unit);
+    } else {
+      visit(next);
     }
   }
 }
 
+// Moves what is visited into fresh pools, in the order of the visits.
+template <bool kMoveUnits>
+struct Units::Renumbering {
+  Units& old;
+  Units fresh;
+  std::vector<UnitId> units;
+  std::vector<UnitSet> pairs;
+  std::vector<Control> controls;
+
+  explicit Renumbering(Units& from)
+      : old(from),
+        fresh(from.set_limit_, from.note_limit_),
+        units(kMoveUnits ? from.units_.size() : 0, 0),
+        pairs(from.pairs_.size(), kSetBit),
+        controls(from.controls_.size(), 0) {}
+
+  void unit(UnitId& id) {
+    id = old.live(id);
+    if (!kMoveUnits || id == 0) return;
+    UnitId& moved = units[id];
+    if (moved == 0) {
+      moved = static_cast<UnitId>(fresh.units_.push_back(old.units_[id]));
+      if (const std::uint32_t notes = fresh.units_[moved].pending; notes != 0) {
+        fresh.units_[moved].pending = static_cast<std::uint32_t>(fresh.notes_.size());
+        fresh.notes_.push_back(std::move(old.notes_[notes]));
+      }
+    }
+    id = moved;
+  }
+  void set(UnitSet& set) {
+    if (set < kSetBit) {
+      UnitId id = set & ~kComputed;
+      unit(id);
+      set = id == 0 ? 0 : id | (set & kComputed);
+      return;
+    }
+    UnitSet& moved = pairs[set & ~kSetBit];
+    if (moved == kSetBit) {
+      Pair both = old.pairs_[set & ~kSetBit];
+      this->set(both.left);
+      this->set(both.right);
+      if (both.left == both.right || both.right == 0) {
+        moved = both.left;
+      } else if (both.left == 0) {
+        moved = both.right;
+      } else {
+        const std::uint32_t size = fresh.size_of(both.left) + fresh.size_of(both.right);
+        moved = fresh.pair(both.left, both.right, size);
+      }
+    }
+    set = moved;
+  }
+  void control(Control& control) {
+    std::vector<Control> chain;
+    for (Control at = control; at != 0 && controls[at] == 0; at = old.controls_[at].outer)
+      chain.push_back(at);
+    for (; !chain.empty(); chain.pop_back()) {
+      ControlNode node = old.controls_[chain.back()];
+      set(node.condition);
+      node.outer = controls[node.outer];
+      controls[chain.back()] = static_cast<Control>(fresh.controls_.push_back(node));
+    }
+    control = controls[control];
+  }
+};
+
 template <typename VisitAll>
 void Units::renumber(VisitAll visit_all) {
-  struct Renumbering {
-    Units& old;
-    Units fresh;
-    std::vector<UnitId> units;
-    std::vector<UnitSet> pairs;
-    std::vector<Control> controls;
-
-    void unit(UnitId& id) {
-      id = old.live(id);
-      if (id == 0) return;
-      UnitId& moved = units[id];
-      if (moved == 0) {
-        moved = static_cast<UnitId>(fresh.units_.push_back(old.units_[id]));
-        if (const std::uint32_t notes = fresh.units_[moved].pending; notes != 0) {
-          fresh.units_[moved].pending = static_cast<std::uint32_t>(fresh.notes_.size());
-          fresh.notes_.push_back(std::move(old.notes_[notes]));
-        }
-      }
-      id = moved;
-    }
-    void set(UnitSet& set) {
-      if (set < kSetBit) {
-        unit(set);
-        return;
-      }
-      UnitSet& moved = pairs[set & ~kSetBit];
-      if (moved == kSetBit) {
-        Pair both = old.pairs_[set & ~kSetBit];
-        this->set(both.left);
-        this->set(both.right);
-        moved = fresh.join(both.left, both.right);
-      }
-      set = moved;
-    }
-    void control(Control& control) {
-      std::vector<Control> chain;
-      for (Control at = control; at != 0 && controls[at] == 0; at = old.controls_[at].outer)
-        chain.push_back(at);
-      for (; !chain.empty(); chain.pop_back()) {
-        ControlNode node = old.controls_[chain.back()];
-        set(node.condition);
-        node.outer = controls[node.outer];
-        controls[chain.back()] = static_cast<Control>(fresh.controls_.push_back(node));
-      }
-      control = controls[control];
-    }
-  };
-  Renumbering renumbering{*this, Units(set_limit_), std::vector<UnitId>(units_.size(), 0),
-                          std::vector<UnitSet>(pairs_.size(), kSetBit),
-                          std::vector<Control>(controls_.size(), 0)};
+  Renumbering<true> renumbering(*this);
   visit_all(renumbering);
   renumbering.fresh.created_ = created_;
   renumbering.fresh.alarms_ = alarms_;
   *this = std::move(renumbering.fresh);
+}
+
+template <typename VisitAll>
+void Units::renumber_sets(VisitAll visit_all) {
+  Renumbering<false> renumbering(*this);
+  visit_all(renumbering);
+  pairs_ = std::move(renumbering.fresh.pairs_);
+  controls_ = std::move(renumbering.fresh.controls_);
 }
 
 }  // namespace heddle::svd

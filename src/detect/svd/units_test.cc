@@ -53,7 +53,7 @@ TEST(Units, JoiningTheSameAgainCostsNothingForEver) {
   UnitSet set = units.join(a, b);
   for (int i = 0; i < 1000; ++i) set = units.join(set, i % 2 == 0 ? a : b);
   EXPECT_EQ(members(units, set), (std::set<UnitId>{a, b}));
-  EXPECT_LT(units.bytes(), 1000u);
+  EXPECT_LT(units.set_bytes(), 1000u);
 }
 
 TEST(Units, RenumberingKeepsWhatIsReferredTo) {
@@ -68,14 +68,14 @@ TEST(Units, RenumberingKeepsWhatIsReferredTo) {
   inside.site = 5;
   units.note(b, {inside, {}});
   units.end(ended);
-  const std::size_t before = units.bytes();
+  const std::size_t before = units.unit_bytes();
   units.renumber([&](auto& f) {
     f.unit(a);
     f.unit(ended);
     f.set(set);
     f.control(control);
   });
-  EXPECT_LT(units.bytes(), before / 10);
+  EXPECT_LT(units.unit_bytes(), before / 10);
   EXPECT_EQ(ended, 0u);
   EXPECT_EQ(members(units, set).size(), 2u);
   EXPECT_TRUE(members(units, set).contains(a));
@@ -128,10 +128,18 @@ struct Counted {
     blocks.for_each_cell(address, 4, [&](View& cell) {
       out = &blocks.own(
           cell, thread, [&](const View& view) { return keep && view.unit != 0; },
-          [&](View& view) { told.push_back(static_cast<ThreadId>(view.thread)); });
+          [&](View& view) { told.push_back(static_cast<ThreadId>(view.thread)); },
+          [&](const View&) { return calm; });
     });
     return *out;
   }
+  // Whether the thread's access tells nobody, and finds its view all the same.
+  static bool is_calm(Blocks& blocks, Address address, ThreadId thread, bool writes, UnitId unit) {
+    const View* mine = blocks.own_if_calm(*blocks.only_cell(address, 4), thread, writes);
+    EXPECT_TRUE(mine == nullptr || mine->unit == unit);
+    return mine != nullptr;
+  }
+  Calm calm = Calm::kNone;
 };
 
 TEST(Blocks, EveryThreadHasItsOwnViewAndTheOthersAreTold) {
@@ -148,6 +156,25 @@ TEST(Blocks, EveryThreadHasItsOwnViewAndTheOthersAreTold) {
   counted.told.clear();
   EXPECT_EQ(counted.touch(blocks, 0x10, 2, false).unit, 22u);  // the others are idle: dropped
   EXPECT_EQ(counted.touch(blocks, 0x10, 1).unit, 0u);
+}
+
+TEST(Blocks, WhoHasToldTheOthersNeedNotTellThemAgain) {
+  Blocks blocks(4);
+  Counted counted;
+  counted.touch(blocks, 0x10, 1).unit = 11;
+  counted.touch(blocks, 0x14, 1).unit = 11;
+  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 1, true, 11));  // there are no others
+  counted.touch(blocks, 0x10, 2).unit = 22;
+  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, false, 22));
+  counted.calm = Calm::kReads;
+  counted.touch(blocks, 0x10, 2);
+  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 2, false, 22));
+  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, true, 22));
+  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 1, false, 11));  // it has not told thread 2
+  counted.calm = Calm::kAll;
+  counted.touch(blocks, 0x10, 1);
+  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 1, true, 11));
+  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, false, 22));
 }
 
 TEST(Blocks, WhatIsFreedIsForgottenAndItsShadowToo) {
