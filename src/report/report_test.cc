@@ -109,6 +109,37 @@ TEST_F(SourceFolder, TheTerminalShowsTheLine) {
   EXPECT_NE(text.find("P  shop.cc:2  if (stock == 0) return;"), std::string::npos) << text;
 }
 
+// What a unit's finding looks like: notes cost no source text, and the bracket holds the unit.
+TEST_F(SourceFolder, NotesStandBelowWhereThereIsNoRoomBeside) {
+  std::ofstream(folder_ / "log.cc") << "len += strl[i];\nif (len + buf->outcnt > kBufferSize) {\n"
+                                       "buf->outcnt = end;\n";
+  const auto step = [](std::string role, ThreadId thread, std::uint32_t line, std::string note) {
+    Step out;
+    out.role = std::move(role);
+    out.thread = thread;
+    out.kind = EventKind::kWrite;
+    out.place = {.function = "", .file = "log.cc", .line = line, .column = 1};
+    out.note = std::move(note);
+    return out;
+  };
+  Finding finding;
+  finding.kind = FindingKind::kAtomicityViolation;
+  finding.steps = {step("", 1, 1, "in the unit"), step("P", 1, 2, "input of the unit"),
+                   step("R", 2, 3, "overwrites it"), step("I", 1, 3, "uses it")};
+  const std::string text =
+      terminal({&finding, 1}, {.width = 96, .source_roots = {folder_.string()}});
+  EXPECT_NE(text.find(R"(
+  ┌─    log.cc:1  len += strl[i];  in the unit
+  │  P  log.cc:2  if (len + buf->outcnt > kBufferSize) {
+  │               input of the unit
+  │                                                       R  log.cc:3  buf->outcnt = end;
+  │                                                                    overwrites it
+  └─ I  log.cc:3  buf->outcnt = end;  uses it
+)"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Words, ValuesAreSignedWhenThatIsLikelier) {
   Step step;
   step.kind = EventKind::kWrite;

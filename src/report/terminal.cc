@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -106,20 +107,43 @@ class Printer {
     out_ += second + "\n\n";
   }
 
-  // What stands in a column: place, text of the line, value or note.
-  std::string cell(const Step& step, std::size_t width) {
+  // What stands in a column: place, text of the line, value; the note beside it, or below where
+  // that would cost text.
+  struct Cell {
+    std::string line;
+    std::string below;
+    std::size_t width() const { return std::max(width_of(line), width_of(below)); }
+  };
+
+  Cell cell(const Step& step, std::size_t width) {
     const std::string where = place(step.place);
-    const bool is_context = step.role.empty() && !step.note.empty();
     const std::string& text = source_.line(step.place.file, step.place.line);
-    const std::string deed_text = is_context || text.empty() ? deed(step) : text;
-    std::string tail = value(step, !text.empty());
-    if (!is_context && is_access(step.kind) && !step.note.empty()) {
-      tail += (tail.empty() ? "" : ", ") + step.note;
+    const bool shows_line = is_access(step.kind) || step.note.empty() || !step.role.empty();
+    std::string head = shows_line && !text.empty() ? text : deed(step);
+    const std::size_t indent = where.empty() ? 0 : width_of(where) + 2;
+    if (!where.empty()) head = where + "  " + head;
+    const std::string number = value(step, !text.empty());
+    const std::string note = is_access(step.kind) ? step.note : std::string();
+    const std::string both = number + (number.empty() || note.empty() ? "" : ", ") + note;
+    if (both.empty()) return {cut(head, width), ""};
+    if (note.empty() || width_of(head) + width_of(both) + 2 <= width) {
+      const std::size_t room = width > width_of(both) + 3 ? width - width_of(both) - 2 : width;
+      return {cut(head, room) + "  " + both, ""};
     }
-    std::string head = where.empty() ? deed_text : where + "  " + deed_text;
-    if (tail.empty()) return cut(head, width);
-    const std::size_t room = width > width_of(tail) + 3 ? width - width_of(tail) - 2 : width;
-    return cut(head, room) + "  " + tail;
+    const std::string below = cut(both, width > indent ? width - indent : width);
+    return {cut(head, width), std::string(width > indent ? indent : 0, ' ') + below};
+  }
+
+  // How wide each column may be: what it needs, and where that is too much in all, the wide ones
+  // give.
+  static std::vector<std::size_t> fit(std::vector<std::size_t> wanted, std::size_t room) {
+    std::size_t sum = std::accumulate(wanted.begin(), wanted.end(), std::size_t{0});
+    for (; sum > room; --sum) {
+      const auto widest = std::max_element(wanted.begin(), wanted.end());
+      if (*widest == 0) break;
+      --*widest;
+    }
+    return wanted;
   }
 
   static std::string thread_title(const Step& step) {
@@ -144,18 +168,28 @@ class Printer {
     if (share < kNarrowest + role_width) return list(finding, role_width);
 
     const auto [first, last] = bracket(finding);
-    // A column is as wide as its longest cell, within its share of the line.
-    std::vector<std::size_t> widths;
+    const std::size_t around = role_width + 4;  // role, and the gap to the next column
+    std::vector<std::size_t> wanted, needed;    // with notes beside and below
     std::vector<std::string> titles;
     for (const ThreadId thread : columns) {
-      std::size_t widest = 0;
+      std::size_t widest = 0, narrowest = 0;
       for (const Step& step : finding.steps) {
         if (step.thread != thread) continue;
-        if (titles.size() == widths.size()) titles.push_back(thread_title(step));
-        widest = std::max(widest, width_of(cell(step, share - role_width - 4)));
+        if (titles.size() == wanted.size()) titles.push_back(thread_title(step));
+        widest = std::max(widest, cell(step, for_columns - around).width());
+        Step bare = step;
+        if (is_access(step.kind)) bare.note.clear();
+        narrowest = std::max(narrowest, cell(bare, for_columns - around).width());
       }
-      widths.push_back(role_width + 2 + std::max(widest, width_of(titles.back())));
+      wanted.push_back(widest);
+      needed.push_back(narrowest);
     }
+    const std::size_t room = for_columns - std::min(for_columns, around * columns.size());
+    const bool beside = std::accumulate(wanted.begin(), wanted.end(), std::size_t{0}) <= room;
+    const std::vector<std::size_t> texts = beside ? wanted : fit(needed, room);
+    std::vector<std::size_t> widths;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      widths.push_back(role_width + 2 + std::max(texts[c], width_of(titles[c])));
     std::string header = std::string(5, ' ');
     for (std::size_t c = 0; c < columns.size(); ++c) {
       header += padded(std::string(role_width + 2, ' ') + titles[c], widths[c] + 2);
@@ -164,12 +198,15 @@ class Printer {
     for (std::size_t n = 0; n < finding.steps.size(); ++n) {
       const Step& step = finding.steps[n];
       const char* edge = n == first ? "┌─" : n == last ? "└─" : n > first && n < last ? "│ " : "  ";
-      std::string line = "  " + paint(edge, "36") + " ";
+      std::string indent;
       std::size_t column = 0;
-      while (columns[column] != step.thread) line.append(widths[column++] + 2, ' ');
-      line += paint(padded(step.role, role_width), "1;36") + "  ";
-      line += cell(step, share - role_width - 4);
-      out_ += line + "\n";
+      while (columns[column] != step.thread) indent.append(widths[column++] + 2, ' ');
+      const Cell shown = cell(step, texts[column]);
+      out_ += "  " + paint(edge, "36") + " " + indent +
+              paint(padded(step.role, role_width), "1;36") + "  " + shown.line + "\n";
+      if (shown.below.empty()) continue;
+      out_ += "  " + paint(n >= first && n < last ? "│ " : "  ", "36") + " " + indent +
+              std::string(role_width + 2, ' ') + paint(shown.below, "2") + "\n";
     }
     out_ += "\n";
   }
@@ -182,14 +219,19 @@ class Printer {
     for (std::size_t n = 0; n < finding.steps.size(); ++n) {
       const Step& step = finding.steps[n];
       const char* edge = n == first ? "┌─" : n == last ? "└─" : n > first && n < last ? "│ " : "  ";
+      const Cell shown =
+          cell(step, std::max<std::size_t>(options_.width, widest + 40) - widest - 10);
       out_ += "  " + paint(edge, "36") + " " + paint(padded(step.role, role_width), "1;36") + "  " +
-              padded(thread_title(step), widest) + "  " +
-              cell(step, std::max<std::size_t>(options_.width, widest + 40) - widest - 10) + "\n";
+              padded(thread_title(step), widest) + "  " + shown.line + "\n";
+      if (shown.below.empty()) continue;
+      out_ += "  " + paint(n >= first && n < last ? "│ " : "  ", "36") + " " +
+              std::string(role_width + 2 + widest + 2, ' ') + paint(shown.below, "2") + "\n";
     }
     out_ += "\n";
   }
 
-  // The stretch from the first to the last marked step, if one thread did both.
+  // The stretch from the first to the last marked step, if one thread did both. Accesses of that
+  // thread that have a note belong to the story as well.
   static std::pair<std::size_t, std::size_t> bracket(const Finding& finding) {
     const std::size_t none = finding.steps.size();
     std::size_t first = none, last = none;
@@ -200,6 +242,13 @@ class Printer {
     }
     if (first == last || finding.steps[first].thread != finding.steps[last].thread) {
       return {none, none};
+    }
+    for (std::size_t n = 0; n < first; ++n) {
+      const Step& step = finding.steps[n];
+      if (step.thread != finding.steps[last].thread || !is_access(step.kind) || step.note.empty())
+        continue;
+      first = n;
+      break;
     }
     return {first, last};
   }
