@@ -1,6 +1,7 @@
 // heddle log: reads that saw another thread's write in place of their own thread's.
 #include "cli/verb_log.h"
 
+#include "base/printable.h"
 #include "detect/svd/examination_log.h"
 #include "report/source_text.h"
 #include "report/words.h"
@@ -29,17 +30,24 @@ int fail(const std::string& message) {
   return kUsage;
 }
 
+std::string thread_title(const Step& step) {
+  return step.thread_name.empty() ? fmt::format("thread {}", step.thread)
+                                  : fmt::format("thread {} ({})", step.thread, step.thread_name);
+}
+
 void print_step(const Step& step, report::SourceText& source) {
-  fmt::print("     {}  thread {:<14} {:<24} {}\n", step.role, step.thread_name,
-             report::place(step.place), source.line(step.place.file, step.place.line));
+  fmt::print("     {}  {:<18} {:<24} {}\n", step.role, printable(thread_title(step)),
+             printable(report::place(step.place)), source.line(step.place.file, step.place.line));
 }
 
 void print_statement(std::size_t number, const svd::LogStatement& statement,
                      report::SourceText& source) {
   const svd::LogGroup& first = statement.groups.front();
-  fmt::print("{:3}. `{}` read at {}{}\n", number, first.read.variable.name,
-             report::place(first.read.place),
-             first.read.place.function.empty() ? "" : " in " + first.read.place.function);
+  fmt::print("{:3}. `{}` read at {}{}\n", number, printable(first.read.variable.name),
+             printable(report::place(first.read.place)),
+             first.read.place.function.empty()
+                 ? ""
+                 : " in " + printable(report::short_function(first.read.place.function)));
   fmt::print("     read another thread's value {} of {} times, its own thread's {} times\n",
              statement.foreign_reads, statement.all_reads, statement.own_reads);
   if (!first.local.role.empty()) print_step(first.local, source);

@@ -1,6 +1,7 @@
 // heddle units: the computational unit that a statement belongs to.
 #include "cli/verb_units.h"
 
+#include "base/printable.h"
 #include "detect/svd/offline.h"
 #include "detect/svd/unit_view.h"
 #include "finding/describe.h"
@@ -88,8 +89,9 @@ class Printer {
       : catalog_(catalog), nodes_(nodes), source_(options.sources) {}
 
   void print(const svd::UnitView& view) {
-    fmt::print("thread {}, events {} to {}\n\n", Describer(catalog_).thread(view.thread),
-               view.first, view.last);
+    const std::string name = Describer(catalog_).thread(view.thread);
+    fmt::print("thread {}{}, events {} to {}\n\n", view.thread,
+               name.empty() ? "" : " (" + printable(name) + ")", view.first, view.last);
     section(view, "reads", [](const svd::UnitView::Node& n) { return is_read(n.statement.kind); });
     section(view, "writes",
             [](const svd::UnitView::Node& n) { return is_write(n.statement.kind); });
@@ -125,7 +127,7 @@ class Printer {
     std::string what = svd::name_of(catalog_, node);
     if (const std::size_t blank = what.find(' '); blank != std::string::npos)
       what = what.substr(blank + 1);
-    return fmt::format("{} {}", svd::place_of(catalog_, node.statement), what);
+    return printable(fmt::format("{} {}", svd::place_of(catalog_, node.statement), what));
   }
   std::string label(NodeId id) const {
     const FlowNode& node = nodes_[id];
