@@ -1,0 +1,273 @@
+// What SVD costs end to end: the kernels natively and under Heddle with the detector attached, in
+// one run.
+//
+//   heddle_bench_svd FOLDER [--quick | --medium] [--repeat N] [--threads N] [KERNEL…]
+//
+// FOLDER holds kernel_NAME.native and .heddle (target heddle_bench_kernels). --medium is about a
+// tenth of the kernels' full work. Every ratio is CPU time (user and system, of the program and of
+// its collector) to the native program's in the same run, the least of N runs:
+//
+//   decode   flow level; the collector decodes every event and drops it
+//   svd      flow level, svd attached to the collector
+//
+// Memory is the peak of the program plus the peak of the collector; the bar is four times the
+// native program's own plus 200 MB.
+#include "collect/launch.h"
+#include "collect/session.h"
+#include "detect/svd/svd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace heddle;
+using Command = std::vector<std::string>;
+
+// What a measured process says about its work, through a pipe.
+struct Report {
+  std::uint64_t events = 0;
+  std::uint64_t accesses = 0;
+  std::uint64_t findings = 0;
+  long own_kilobytes = 0;    // peak of the measured process
+  long child_kilobytes = 0;  // peak of the program it ran
+};
+
+struct Measured {
+  double seconds = 0;
+  Report report;
+};
+
+double seconds(const rusage& usage) {
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+// Runs `work` in a process of its own; its CPU time includes that of the children it waited for.
+std::optional<Measured> measure(const std::function<int(Report&)>& work) {
+  int pipe_fds[2];
+  if (pipe(pipe_fds) != 0) return std::nullopt;
+  const pid_t child = fork();
+  if (child == 0) {
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDOUT_FILENO);
+    Report report;
+    const int status = work(report);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    report.own_kilobytes = usage.ru_maxrss;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    report.child_kilobytes = usage.ru_maxrss;
+    (void)!write(pipe_fds[1], &report, sizeof report);
+    _exit(status);
+  }
+  close(pipe_fds[1]);
+  Measured measured;
+  const bool told = read(pipe_fds[0], &measured.report, sizeof measured.report) ==
+                    static_cast<ssize_t>(sizeof measured.report);
+  close(pipe_fds[0]);
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  if (!told || status != 0) return std::nullopt;
+  measured.seconds = seconds(usage);
+  return measured;
+}
+
+std::optional<Measured> best(unsigned repeat, const std::function<int(Report&)>& work) {
+  std::optional<Measured> least;
+  for (unsigned i = 0; i < repeat; ++i) {
+    const std::optional<Measured> one = measure(work);
+    if (!one.has_value()) return std::nullopt;
+    if (!least.has_value() || one->seconds < least->seconds) least = one;
+  }
+  return least;
+}
+
+int run_plainly(const Command& command) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// Runs the command under a collector and hands every batch of its events to `consume`.
+int run_collected(
+    const Command& command, Report& report,
+    const std::function<void(const Catalog&, std::span<const Event>, EventOrdinal)>& consume) {
+  collect::LaunchOptions options;
+  options.command = command;
+  options.runtime.emplace_back("level", "flow");
+  int start_status = 0;
+  Result<std::unique_ptr<collect::Launch>> launch = collect::Launch::start(options, &start_status);
+  if (!launch.ok()) return 1;
+  Result<std::unique_ptr<collect::Session>> session = (*launch)->next_session();
+  if (!session.ok() || *session == nullptr) return 1;
+  for (;;) {
+    Result<std::span<const Event>> batch = (*session)->next();
+    if (!batch.ok()) return 1;
+    if (batch->empty()) break;
+    consume((*session)->catalog(), *batch, report.events);
+    report.events += batch->size();
+  }
+  return collect::shell_status((*launch)->wait());
+}
+
+int decode_only(const Command& command, Report& report) {
+  return run_collected(command, report,
+                       [&](const Catalog&, std::span<const Event> batch, EventOrdinal) {
+                         for (const Event& event : batch)
+                           report.accesses += is_access(event.kind) ? 1 : 0;
+                       });
+}
+
+int with_svd(const Command& command, Report& report) {
+  std::optional<svd::SvdDetector> detector;
+  const int status =
+      run_collected(command, report,
+                    [&](const Catalog& catalog, std::span<const Event> batch, EventOrdinal first) {
+                      if (!detector.has_value()) detector.emplace(catalog, svd::OnlineOptions());
+                      detector->on(batch, first);
+                    });
+  if (detector.has_value()) report.findings = detector->finish().size();
+  return status;
+}
+
+struct Options {
+  fs::path folder;
+  bool quick = false;
+  bool medium = false;
+  unsigned repeat = 1;
+  std::string threads = "2";
+  std::vector<std::string> kernels;
+};
+
+// Sizes that take 20 to 100 ms natively.
+std::string medium_size(const std::string& kernel) {
+  static const std::map<std::string, std::string> sizes = {
+      {"barnes", "2500"}, {"bfs", "200000"},   {"fft", "262144"},  {"hashmap", "800000"},
+      {"list", "150000"},  {"lu", "512"},       {"queue", "60000"}, {"radix", "2000000"},
+      {"stencil", "600"}, {"words", "250000"},
+  };
+  const auto known = sizes.find(kernel);
+  return known == sizes.end() ? "" : known->second;
+}
+
+struct Row {
+  double decode = 0;
+  double svd = 0;
+};
+
+std::optional<Row> measure_kernel(const Options& options, const std::string& name) {
+  const auto command = [&](const char* variant) {
+    Command words = {(options.folder / fmt::format("kernel_{}.{}", name, variant)).string()};
+    if (options.quick) words.emplace_back("--quick");
+    words.push_back(options.threads);
+    if (options.medium && !medium_size(name).empty()) words.push_back(medium_size(name));
+    return words;
+  };
+  const auto native =
+      best(std::max(options.repeat, 3u), [&](Report&) { return run_plainly(command("native")); });
+  const auto decoded =
+      best(options.repeat, [&](Report& report) { return decode_only(command("heddle"), report); });
+  const auto svd =
+      best(options.repeat, [&](Report& report) { return with_svd(command("heddle"), report); });
+  if (!native || !decoded || !svd) return std::nullopt;
+  const Row row{decoded->seconds / native->seconds, svd->seconds / native->seconds};
+  const double own = static_cast<double>(native->report.child_kilobytes) / 1024;
+  const double peak =
+      static_cast<double>(svd->report.own_kilobytes + svd->report.child_kilobytes) / 1024;
+  fmt::print(
+      "{:10} {:8.3f} s {:7.1f} {:7.1f} {:7.0f} MB {:7.0f} MB {:>5} {:7.1f} ns  {} findings\n", name,
+      native->seconds, row.decode, row.svd, own, peak, peak <= 4 * own + 200 ? "ok" : "over",
+      (svd->seconds - decoded->seconds) * 1e9 /
+          static_cast<double>(std::max<std::uint64_t>(decoded->report.accesses, 1)),
+      svd->report.findings);
+  std::fflush(stdout);
+  return row;
+}
+
+int usage() {
+  fmt::print(stderr,
+             "usage: heddle_bench_svd FOLDER [--quick | --medium] [--repeat N] [--threads N] "
+             "[KERNEL...]\n");
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--quick") {
+      options.quick = true;
+    } else if (word == "--medium") {
+      options.medium = true;
+    } else if (word == "--repeat" && i + 1 < argc) {
+      options.repeat = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
+    } else if (word == "--threads" && i + 1 < argc) {
+      options.threads = argv[++i];
+    } else if (word.starts_with("-")) {
+      return usage();
+    } else if (options.folder.empty()) {
+      options.folder = word;
+    } else {
+      options.kernels.push_back(word);
+    }
+  }
+  if (options.folder.empty()) return usage();
+  if (options.kernels.empty()) {
+    for (const auto& entry : fs::directory_iterator(options.folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("kernel_") && name.ends_with(".heddle"))
+        options.kernels.push_back(name.substr(7, name.size() - 14));
+    }
+    std::sort(options.kernels.begin(), options.kernels.end());
+  }
+  fmt::print("{:10} {:>10} {:>7} {:>7} {:>10} {:>10} {:>5} {:>10}\n", "kernel", "native", "decode",
+             "svd", "own", "peak", "", "per access");
+  Row logs;
+  unsigned rows = 0;
+  bool failed = false;
+  for (const std::string& kernel : options.kernels) {
+    const std::optional<Row> row = measure_kernel(options, kernel);
+    if (!row.has_value()) {
+      fmt::print("{:10} failed\n", kernel);
+      failed = true;
+      continue;
+    }
+    logs.decode += std::log(row->decode);
+    logs.svd += std::log(row->svd);
+    ++rows;
+  }
+  if (rows == 0) return 1;
+  fmt::print("{:10} {:>10} {:7.1f} {:7.1f}\n", "mean", "", std::exp(logs.decode / rows),
+             std::exp(logs.svd / rows));
+  return failed ? 1 : 0;
+}
