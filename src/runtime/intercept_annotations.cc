@@ -7,10 +7,14 @@
 // Locks:  __tsan_mutex_post_lock / __tsan_mutex_pre_unlock, AnnotateRWLockAcquired / Released. The
 //         event stands where the lock is held: after locking, before unlocking.
 //
+// Races:  AnnotateBenignRace, AnnotateIgnoreReads / WritesBegin / End, AnnotateEnableRaceDetection
+//         become marks, for the detectors of races (detect/race/annotations.h).
+//
 // The rest of both interfaces exists so that annotated programs link and run, and does nothing:
-// creation and destruction of locks, fibres' names, benign races (a suppression says that better:
-// docs/races.md), regions in which accesses are ignored.
+// creation and destruction of locks, regions in which synchronisation is ignored.
 #include "runtime/intercept.h"
+
+#include <stdarg.h>
 
 namespace heddle::rt {
 namespace {
@@ -32,6 +36,17 @@ void note_lock(EventKind kind, const volatile void* lock, bool shared, OpOutcome
   if (!sched_active()) return;
   sched_need_baton();
   rec_lock(kind, lock, shared ? LockMode::kShared : LockMode::kExclusive, pc, outcome);
+}
+
+__attribute__((format(printf, 1, 2))) void mark(const char* format, ...) {
+  if (!sched_active()) return;
+  sched_need_baton();
+  char text[96];
+  va_list arguments;
+  va_start(arguments, format);
+  const size_t length = format_text_v(text, sizeof text, format, arguments);
+  va_end(arguments);
+  rec_text(TextKind::kMark, text, length);
 }
 
 }  // namespace
@@ -93,17 +108,45 @@ RT_EXPORT void AnnotateRWLockReleased(const char*, int, const volatile void* loc
   note_lock(EventKind::kRelease, lock, writes == 0, OpOutcome::kOk, RT_CALLER);
 }
 
-// ---- accepted -----------------------------------------------------------------------------------
+// ---- races --------------------------------------------------------------------------------------
 
-RT_EXPORT void AnnotateBenignRace(const char*, int, const volatile void*, const char*) {}
-RT_EXPORT void AnnotateBenignRaceSized(const char*, int, const volatile void*, size_t,
-                                       const char*) {}
-RT_EXPORT void AnnotateIgnoreReadsBegin(const char*, int) {}
-RT_EXPORT void AnnotateIgnoreReadsEnd(const char*, int) {}
-RT_EXPORT void AnnotateIgnoreWritesBegin(const char*, int) {}
-RT_EXPORT void AnnotateIgnoreWritesEnd(const char*, int) {}
+RT_EXPORT void AnnotateBenignRaceSized(const char*, int, const volatile void* address, size_t size,
+                                       const char*) {
+  mark("heddle:benign-race 0x%lx %lu", reinterpret_cast<unsigned long>(address), size);
+}
+RT_EXPORT void AnnotateBenignRace(const char* file, int line, const volatile void* address,
+                                  const char* why) {
+  AnnotateBenignRaceSized(file, line, address, sizeof(void*), why);
+}
+RT_EXPORT void AnnotateIgnoreReadsBegin(const char*, int) {
+  mark("heddle:ignore-reads 1");
+}
+RT_EXPORT void AnnotateIgnoreReadsEnd(const char*, int) {
+  mark("heddle:ignore-reads 0");
+}
+RT_EXPORT void AnnotateIgnoreWritesBegin(const char*, int) {
+  mark("heddle:ignore-writes 1");
+}
+RT_EXPORT void AnnotateIgnoreWritesEnd(const char*, int) {
+  mark("heddle:ignore-writes 0");
+}
+RT_EXPORT void AnnotateEnableRaceDetection(const char*, int, int enable) {
+  mark("heddle:race-detection %d", enable != 0 ? 1 : 0);
+}
+
+// ---- other --------------------------------------------------------------------------------------
+
+RT_EXPORT void AnnotateThreadName(const char*, int, const char* name) {
+  if (!sched_active()) return;
+  sched_need_baton();
+  rec_thread_name(t_self->id, name);
+}
+
 RT_EXPORT void AnnotateIgnoreSyncBegin(const char*, int) {}
 RT_EXPORT void AnnotateIgnoreSyncEnd(const char*, int) {}
-RT_EXPORT void AnnotateThreadName(const char*, int, const char*) {}
-RT_EXPORT void AnnotateNewMemory(const char*, int, const volatile void*, size_t) {}
-RT_EXPORT void AnnotateEnableRaceDetection(const char*, int, int) {}
+RT_EXPORT void AnnotateNewMemory(const char*, int, const volatile void* address, size_t size) {
+  if (!sched_active()) return;
+  sched_need_baton();
+  rec_event(EventKind::kAlloc, LockMode::kExclusive, OpOutcome::kOk, 0,
+            reinterpret_cast<uint64_t>(address), size, RT_CALLER);
+}

@@ -17,8 +17,13 @@ void AnnotateHappensBefore(const char*, int, const volatile void*);
 void AnnotateHappensAfter(const char*, int, const volatile void*);
 void AnnotateRWLockAcquired(const char*, int, const volatile void*, long);
 void AnnotateRWLockReleased(const char*, int, const volatile void*, long);
+void AnnotateBenignRaceSized(const char*, int, const volatile void*, unsigned long, const char*);
+void AnnotateIgnoreReadsBegin(const char*, int);
+void AnnotateIgnoreReadsEnd(const char*, int);
+void AnnotateIgnoreWritesBegin(const char*, int);
+void AnnotateIgnoreWritesEnd(const char*, int);
 }
-enum { kNothing, kOrder, kHappens, kMutex, kRwLock };
+enum { kNothing, kOrder, kHappens, kMutex, kRwLock, kBenign, kIgnore, kIgnoreReads };
 int mode;
 int data;
 std::atomic<int> ready;  // relaxed: the language sees no order
@@ -54,7 +59,11 @@ void share() {
   const auto work = [] {
     for (int i = 0; i < 3; ++i) {
       spin.lock();
+      if (mode >= kIgnore) AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+      if (mode == kIgnore) AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
       ++data;
+      if (mode == kIgnore) AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+      if (mode >= kIgnore) AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
       spin.unlock();
     }
   };
@@ -64,6 +73,7 @@ void share() {
 }
 int main(int argc, char** argv) {
   mode = argc > 2 ? std::atoi(argv[2]) : 0;
+  if (mode == kBenign) AnnotateBenignRaceSized(__FILE__, __LINE__, &data, sizeof data, "a test");
   if (std::atoi(argv[1]) == 0) hand_over(); else share();
 }
 C
@@ -85,3 +95,9 @@ verdict 0 race 1 4
 verdict 1 lockset 1 0
 verdict 0 lockset 1 3
 verdict 0 lockset 1 4
+# Races that the program knows of, and accesses that it asks not to look at.
+for detector in race lockset; do
+  verdict 0 $detector 1 5
+  verdict 0 $detector 1 6
+  verdict 1 $detector 1 7  # the writes are still looked at
+done

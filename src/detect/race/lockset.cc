@@ -48,8 +48,11 @@ void LocksetEngine::on_free(const Event& event) {
 void LocksetDetector::on(std::span<const Event> batch, EventOrdinal first) {
   for (const Event& event : batch) {
     const EventOrdinal ordinal = first++;
-    if (!is_access(event.kind)) {
+    if (is_access(event.kind)) {
+      if (annotations_.ignores(event)) continue;
+    } else {
       narrator_.on(event);
+      annotations_.on(event);
       sync_.on(event, ordinal);
     }
     engine_.on(event, ordinal, [&](const LocksetEngine::Report& r) { report(event, ordinal, r); });

@@ -18,6 +18,7 @@
 #include "detect/detector.h"
 #include "detect/piece_map.h"
 #include "detect/race/access_history.h"
+#include "detect/race/annotations.h"
 #include "detect/race/pair_findings.h"
 #include "detect/witness.h"
 #include "order/lock_sets.h"
@@ -89,6 +90,7 @@ class LocksetDetector final : public Detector {
  public:
   explicit LocksetDetector(const Catalog& catalog)
       : narrator_(catalog),
+        annotations_(catalog),
         findings_(narrator_, sync_),
         engine_(narrator_.stacks(), narrator_.locks_held()) {}
 
@@ -99,6 +101,7 @@ class LocksetDetector final : public Detector {
   void report(const Event& event, EventOrdinal ordinal, const LocksetEngine::Report& report);
 
   Narrator narrator_;
+  Annotations annotations_;
   RecentSync sync_;
   PairFindings findings_;
   LocksetEngine engine_;

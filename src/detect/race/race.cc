@@ -9,10 +9,12 @@ void RaceDetector::on(std::span<const Event> batch, EventOrdinal first) {
     const EventOrdinal ordinal = first++;
     now_ = &event;
     if (is_access(event.kind)) {
+      if (annotations_.ignores(event)) continue;
       if (event.order != MemoryOrder::kPlain) sync_.on(event, ordinal);
     } else {
       // What is freed is named as it was.
       if (event.kind != EventKind::kFree) narrator_.on(event);
+      annotations_.on(event);
       sync_.on(event, ordinal);
     }
     engine_.on(event, ordinal);
@@ -23,12 +25,14 @@ void RaceDetector::on(std::span<const Event> batch, EventOrdinal first) {
 void RaceDetector::on_ordered_elsewhere(const Event& access, const Event& original,
                                         EventOrdinal ordinal) {
   now_ = &original;
+  if (annotations_.ignores(original)) return;
   if (original.order != MemoryOrder::kPlain) sync_.on(original, ordinal);
   engine_.on(access, ordinal);
 }
 
 void RaceDetector::only_narrate(const Event& event, EventOrdinal ordinal) {
   narrator_.on(event);
+  annotations_.on(event);
   sync_.on(event, ordinal);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "detect/detector.h"
+#include "detect/race/annotations.h"
 #include "detect/race/pair_findings.h"
 #include "detect/race/race_engine.h"
 #include "detect/witness.h"
@@ -16,6 +17,7 @@ class RaceDetector final : public Detector, private RaceSink {
   explicit RaceDetector(const Catalog& catalog, std::string name = "race")
       : name_(std::move(name)),
         narrator_(catalog),
+        annotations_(catalog),
         findings_(narrator_, sync_),
         engine_(*this, narrator_.stacks(), narrator_.locks_held()) {}
 
@@ -38,6 +40,7 @@ class RaceDetector final : public Detector, private RaceSink {
 
   std::string name_;
   Narrator narrator_;
+  Annotations annotations_;
   RecentSync sync_;
   PairFindings findings_;
   RaceEngine engine_;
