@@ -171,7 +171,7 @@ struct Options {
 std::string medium_size(const std::string& kernel) {
   static const std::map<std::string, std::string> sizes = {
       {"barnes", "2500"}, {"bfs", "200000"},   {"fft", "262144"},  {"hashmap", "800000"},
-      {"list", "150000"},  {"lu", "512"},       {"queue", "60000"}, {"radix", "2000000"},
+      {"list", "150000"}, {"lu", "512"},       {"queue", "60000"}, {"radix", "2000000"},
       {"stencil", "600"}, {"words", "250000"},
   };
   const auto known = sizes.find(kernel);
