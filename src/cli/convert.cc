@@ -28,7 +28,7 @@ using PrintEvents =
 Status print_trace(const TraceInput& input, const std::string& path, const PrintEvents& print) {
   std::optional<Output> out;  // made once the trace turned out to be one
   Status opened = Done{};
-  const Status read =
+  Status read =
       read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
         if (!out) {
           Result<Output> made = open_output(input, path);
@@ -89,7 +89,7 @@ Status convert_to_text(const TraceInput& input, const std::string& output) {
 
 Status convert_to_std(const TraceInput& input, const std::string& output, bool strict) {
   StdWriter writer;
-  const Status scanned =
+  Status scanned =
       read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
         writer.scan(events);
         if (events.empty()) writer.plan(source.catalog());
