@@ -368,7 +368,7 @@ RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
   auto* function = llvm::cast<llvm::Function>(point.getCallee());
   function->setCallingConv(llvm::CallingConv::PreserveMost);
   function->addFnAttr(llvm::Attribute::NoUnwind);
-  // Not through a stub of the procedure linkage table, which may clobber registers while it binds.
+  // Not through the procedure linkage table, which may clobber registers while it binds.
   function->addFnAttr(llvm::Attribute::NonLazyBind);
 }
 

@@ -5,7 +5,7 @@
 // register, vector registers too, which preserve_most functions may use. The word or two after the
 // call instruction are its arguments; the return address on the stack is replaced by the place in
 // the function where it goes on, so that a stack trace taken below shows the function. Calls go
-// through the global offset table: binding a procedure linkage stub late would clobber r10.
+// through the global offset table: the procedure linkage table, when it binds late, clobbers r10.
 #include "abi/abi.h"
 
 // XSAVE's mask: SSE, AVX and AVX-512 state. Room: 512 bytes, a header of 64, the rest in the
