@@ -1,4 +1,5 @@
 // heddle replay: runs a program again under a schedule.
+#include "abi/runtime_options.h"
 #include "cli/control.h"
 #include "hunt/controlled_run.h"
 #include "hunt/schedule_file.h"
@@ -40,21 +41,11 @@ std::vector<std::pair<std::string, std::string>> runtime_options(const Options& 
   return runtime;
 }
 
-std::string escape_option(const std::string& value) {
-  std::string text;
-  for (const char c : value) {
-    if (c == ':' || c == '\\') text += '\\';
-    text += c;
-  }
-  return text;
-}
-
 // The debugger runs the program itself, with the schedule in its environment.
 int run_in_gdb(const Options& options) {
-  std::string environment = "level=off";
-  for (const auto& [key, value] : runtime_options(options)) {
-    environment += fmt::format(":{}={}", key, escape_option(value));
-  }
+  auto runtime = runtime_options(options);
+  runtime.emplace_back("level", "off");
+  const std::string environment = options_text(runtime);
   std::vector<std::string> words = {"gdb", "-q"};
   if (options.preload) {
     words.insert(words.end(), {"-ex", "set environment LD_PRELOAD " + hunt::find_runtime()});

@@ -1,5 +1,7 @@
 #include "collect/launch.h"
 
+#include "abi/runtime_options.h"
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -67,19 +69,6 @@ Result<int> listen_at(const std::string& path) {
 }
 
 }  // namespace
-
-std::string options_text(const std::vector<std::pair<std::string, std::string>>& options) {
-  std::string text;
-  for (const auto& [key, value] : options) {
-    if (!text.empty()) text += ':';
-    text += key + '=';
-    for (const char c : value) {
-      if (c == ':' || c == '\\') text += '\\';
-      text += c;
-    }
-  }
-  return text;
-}
 
 Result<std::unique_ptr<Launch>> Launch::start(const LaunchOptions& options, int* start_status) {
   *start_status = 2;

@@ -61,7 +61,4 @@ inline int shell_status(const ProcessEnd& end) {
   return end.signalled ? 128 + end.value : end.value;
 }
 
-// The value of HEDDLE_OPTIONS.
-std::string options_text(const std::vector<std::pair<std::string, std::string>>& options);
-
 }  // namespace heddle::collect

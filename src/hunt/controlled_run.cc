@@ -1,5 +1,6 @@
 #include "hunt/controlled_run.h"
 
+#include "abi/runtime_options.h"
 #include "trace/event.h"
 
 #include <array>
@@ -65,19 +66,6 @@ class Environment {
 };
 
 }  // namespace
-
-std::string options_text(const std::vector<std::pair<std::string, std::string>>& options) {
-  std::string text;
-  for (const auto& [key, value] : options) {
-    if (!text.empty()) text += ':';
-    text += key + '=';
-    for (const char c : value) {
-      if (c == ':' || c == '\\') text += '\\';
-      text += c;
-    }
-  }
-  return text;
-}
 
 Result<int> start_program(const RunRequest& request, const StatusPage& page, int kept_fd) {
   const int status_fd = page.fd();

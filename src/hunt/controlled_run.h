@@ -68,9 +68,6 @@ Result<RunReport> run_controlled(const RunRequest& request, StatusPage& page);
 Result<int> start_program(const RunRequest& request, const StatusPage& page, int kept_fd = -1);
 RunReport report_of(int wait_status, bool killed, const heddle_status& page);
 
-// The value of HEDDLE_OPTIONS for these keys and values.
-std::string options_text(const std::vector<std::pair<std::string, std::string>>& options);
-
 // Where libheddle_rt.so is, relative to the command `heddle`; empty when it is not found.
 std::string find_runtime();
 

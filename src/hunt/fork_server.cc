@@ -1,5 +1,7 @@
 #include "hunt/fork_server.h"
 
+#include "abi/runtime_options.h"
+
 #include <cerrno>
 #include <csignal>
 #include <utility>
