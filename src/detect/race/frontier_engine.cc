@@ -128,13 +128,7 @@ void FrontierEngine::leave_behind(Cell& cell, Effect effect, const Seen& now) {
     return;
   }
   if (cell.reads == 0) {
-    if (free_reads_.empty()) {
-      cell.reads = static_cast<std::uint32_t>(reads_.size());
-      reads_.emplace_back();
-    } else {
-      cell.reads = free_reads_.back();
-      free_reads_.pop_back();
-    }
+    cell.reads = reads_.take();
   }
   std::vector<Seen>& reads = reads_[cell.reads];
   const auto mine = std::find_if(reads.begin(), reads.end(), [&](const Seen& read) {
@@ -148,23 +142,11 @@ void FrontierEngine::leave_behind(Cell& cell, Effect effect, const Seen& now) {
 }
 
 void FrontierEngine::copied(Cell& cell) {
-  if (cell.reads == 0) return;
-  std::vector<Seen> list = reads_[cell.reads];
-  if (free_reads_.empty()) {
-    cell.reads = static_cast<std::uint32_t>(reads_.size());
-    reads_.push_back(std::move(list));
-  } else {
-    cell.reads = free_reads_.back();
-    free_reads_.pop_back();
-    reads_[cell.reads] = std::move(list);
-  }
+  reads_.copied(cell.reads);
 }
 
 void FrontierEngine::dropped(Cell& cell) {
-  if (cell.reads == 0) return;
-  reads_[cell.reads].clear();
-  free_reads_.push_back(cell.reads);
-  cell.reads = 0;
+  reads_.drop(cell.reads);
 }
 
 void FrontierEngine::collect_if_crowded() {
@@ -172,7 +154,7 @@ void FrontierEngine::collect_if_crowded() {
   order_.begin_collection();
   for (const Cell& cell : pieces_.all()) order_.keep(cell.write.clock);
   for (const auto& [address, cell] : objects_) order_.keep(cell.write.clock);
-  for (const std::vector<Seen>& list : reads_) {
+  for (const std::vector<Seen>& list : reads_.all()) {
     for (const Seen& read : list) order_.keep(read.clock);
   }
   order_.end_collection();

@@ -16,6 +16,7 @@
 // synchronisation.
 #pragma once
 
+#include "detect/list_pool.h"
 #include "detect/piece_map.h"
 #include "detect/race/access_history.h"
 #include "order/happens_before.h"
@@ -77,8 +78,7 @@ class FrontierEngine {
   PieceMap<Cell, FrontierEngine> pieces_;
   absl::flat_hash_map<Address, Cell> objects_;
   absl::flat_hash_map<Address, std::uint64_t> blocks_;
-  std::vector<std::vector<Seen>> reads_{1};
-  std::vector<std::uint32_t> free_reads_;
+  ListPool<Seen> reads_;
   std::vector<Pair> candidates_;  // unordered so far; `later` is filled in at the end
   std::vector<CellId> touched_;
 };

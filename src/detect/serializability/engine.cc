@@ -166,13 +166,7 @@ void Engine::read(History& history, const Touch& now, EdgeKind kind, Address obj
     return;
   }
   if (history.further == 0) {
-    if (free_further_.empty()) {
-      history.further = static_cast<std::uint32_t>(further_.size());
-      further_.emplace_back();
-    } else {
-      history.further = free_further_.back();
-      free_further_.pop_back();
-    }
+    history.further = further_.take();
   }
   for (Touch& other : further_[history.further]) {
     if (other.slot != now.slot) continue;
@@ -194,23 +188,11 @@ void Engine::write(History& history, const Touch& now, EdgeKind kind, Address ob
 }
 
 void Engine::copied(History& history) {
-  if (history.further == 0) return;
-  std::vector<Touch> list = further_[history.further];
-  if (free_further_.empty()) {
-    history.further = static_cast<std::uint32_t>(further_.size());
-    further_.push_back(std::move(list));
-  } else {
-    history.further = free_further_.back();
-    free_further_.pop_back();
-    further_[history.further] = std::move(list);
-  }
+  further_.copied(history.further);
 }
 
 void Engine::dropped(History& history) {
-  if (history.further == 0) return;
-  further_[history.further].clear();
-  free_further_.push_back(history.further);
-  history.further = 0;
+  further_.drop(history.further);
 }
 
 }  // namespace heddle::serializability

@@ -11,6 +11,7 @@
 // Transactions nest; only the outermost count. One that never ends is running to the last event.
 #pragma once
 
+#include "detect/list_pool.h"
 #include "detect/piece_map.h"
 #include "detect/serializability/transactions.h"
 
@@ -42,12 +43,7 @@ class Engine {
   // `stacks` and `locks` follow the same trace, one step ahead.
   Engine(ViolationSink& sink, const CallStacks& stacks, const LocksHeld& locks,
          std::size_t sweep_at = 64)
-      : sink_(sink),
-        stacks_(stacks),
-        locks_(locks),
-        transactions_(sweep_at),
-        variables_(*this),
-        further_(1) {}
+      : sink_(sink), stacks_(stacks), locks_(locks), transactions_(sweep_at), variables_(*this) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -136,8 +132,7 @@ class Engine {
   PieceMap<History, Engine> variables_;
   absl::flat_hash_map<Address, History> lock_histories_;
   absl::flat_hash_map<Address, std::uint64_t> blocks_;
-  std::vector<std::vector<Touch>> further_;
-  std::vector<std::uint32_t> free_further_;
+  ListPool<Touch> further_;
   std::vector<Thread> threads_;
   std::vector<Last> last_;                  // by slot
   std::vector<std::vector<Owner>> owners_;  // by slot
