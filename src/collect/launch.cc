@@ -60,6 +60,7 @@ Result<int> listen_at(const std::string& path) {
   setenv("HEDDLE_OPTIONS", options.c_str(), 1);
   unsetenv("HEDDLE_LEADER");  // ours, when this command runs under control itself
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());

@@ -28,7 +28,7 @@ Shadow::Shadow() : table_(static_cast<std::uint64_t**>(reserve(kTableBytes))) {}
 
 Shadow::~Shadow() {
   for (std::uint64_t* chunk : chunks_) munmap(chunk, kChunkBytes);
-  munmap(table_, kTableBytes);
+  munmap(static_cast<void*>(table_), kTableBytes);
 }
 
 std::uint64_t* Shadow::make_chunk(Address address) {

@@ -27,6 +27,7 @@ std::string list(const std::vector<std::string>& names) {
 
 std::string held(const std::vector<HeldLock>& locks) {
   std::vector<std::string> names;
+  names.reserve(locks.size());
   for (const HeldLock& lock : locks) {
     names.push_back(lock.mode == LockMode::kShared ? lock.name + " (shared)" : lock.name);
   }

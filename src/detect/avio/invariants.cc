@@ -102,6 +102,7 @@ Status Invariants::merge(const Invariants& other) {
                  std::back_inserter(all));
   const auto index_in_all = [&](const std::vector<std::string>& ids) {
     std::vector<std::size_t> out;
+    out.reserve(ids.size());
     for (const std::string& id : ids) {
       out.push_back(
           static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), id) - all.begin()));
