@@ -15,6 +15,7 @@
 #include "collect/launch.h"
 #include "collect/session.h"
 #include "detect/svd/svd.h"
+#include "measured_process.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,93 +29,14 @@
 #include <string>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 namespace fs = std::filesystem;
 using namespace heddle;
-using Command = std::vector<std::string>;
-
-// What a measured process says about its work, through a pipe.
-struct Report {
-  std::uint64_t events = 0;
-  std::uint64_t accesses = 0;
-  std::uint64_t findings = 0;
-  long own_kilobytes = 0;    // peak of the measured process
-  long child_kilobytes = 0;  // peak of the program it ran
-};
-
-struct Measured {
-  double seconds = 0;
-  Report report;
-};
-
-double seconds(const rusage& usage) {
-  const auto of = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return of(usage.ru_utime) + of(usage.ru_stime);
-}
-
-// Runs `work` in a process of its own; its CPU time includes that of the children it waited for.
-std::optional<Measured> measure(const std::function<int(Report&)>& work) {
-  int pipe_fds[2];
-  if (pipe(pipe_fds) != 0) return std::nullopt;
-  const pid_t child = fork();
-  if (child == 0) {
-    const int null = open("/dev/null", O_WRONLY);
-    dup2(null, STDOUT_FILENO);
-    Report report;
-    const int status = work(report);
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    report.own_kilobytes = usage.ru_maxrss;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    report.child_kilobytes = usage.ru_maxrss;
-    (void)!write(pipe_fds[1], &report, sizeof report);
-    _exit(status);
-  }
-  close(pipe_fds[1]);
-  Measured measured;
-  const bool told = read(pipe_fds[0], &measured.report, sizeof measured.report) ==
-                    static_cast<ssize_t>(sizeof measured.report);
-  close(pipe_fds[0]);
-  int status = 0;
-  rusage usage{};
-  wait4(child, &status, 0, &usage);
-  if (!told || status != 0) return std::nullopt;
-  measured.seconds = seconds(usage);
-  return measured;
-}
-
-std::optional<Measured> best(unsigned repeat, const std::function<int(Report&)>& work) {
-  std::optional<Measured> least;
-  for (unsigned i = 0; i < repeat; ++i) {
-    const std::optional<Measured> one = measure(work);
-    if (!one.has_value()) return std::nullopt;
-    if (!least.has_value() || one->seconds < least->seconds) least = one;
-  }
-  return least;
-}
-
-int run_plainly(const Command& command) {
-  const pid_t child = fork();
-  if (child == 0) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    execv(arguments[0], arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
+using namespace heddle::bench;
 
 // Runs the command under a collector and hands every batch of its events to `consume`.
 int run_collected(
@@ -243,12 +165,7 @@ int main(int argc, char** argv) {
   }
   if (options.folder.empty()) return usage();
   if (options.kernels.empty()) {
-    for (const auto& entry : fs::directory_iterator(options.folder)) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with("kernel_") && name.ends_with(".heddle"))
-        options.kernels.push_back(name.substr(7, name.size() - 14));
-    }
-    std::sort(options.kernels.begin(), options.kernels.end());
+    options.kernels = kernels_in(options.folder);
   }
   fmt::print("{:10} {:>10} {:>7} {:>7} {:>10} {:>10} {:>5} {:>10}\n", "kernel", "native", "decode",
              "svd", "own", "peak", "", "per access");
