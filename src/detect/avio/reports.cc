@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <tuple>
 
 namespace heddle::avio {
@@ -41,22 +40,9 @@ std::vector<Finding> Reports::finish(const Catalog& catalog) {
   index_.clear();
   for (Finding& finding : out) finding.fingerprint = fingerprint(finding);
 
-  const auto place_of = [](const Finding& finding, std::string_view role) {
-    for (const Step& step : finding.steps) {
-      if (step.role == role) return std::tie(step.place.file, step.place.line, step.place.column);
-    }
-    static const Place kNowhere;
-    return std::tie(kNowhere.file, kNowhere.line, kNowhere.column);
-  };
-  std::stable_sort(out.begin(), out.end(), [&](const Finding& a, const Finding& b) {
-    if (a.rank != b.rank) return a.rank > b.rank;
-    for (const char* role : {"I", "P", "R"}) {
-      const auto at_a = place_of(a, role);
-      const auto at_b = place_of(b, role);
-      if (at_a != at_b) return at_a < at_b;
-    }
-    return a.summary < b.summary;
-  });
+  // Among equals the one that happened first: what was crossed later may be its consequence.
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Finding& a, const Finding& b) { return a.rank > b.rank; });
   return out;
 }
 
