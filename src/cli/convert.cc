@@ -28,19 +28,18 @@ using PrintEvents =
 Status print_trace(const TraceInput& input, const std::string& path, const PrintEvents& print) {
   std::optional<Output> out;  // made once the trace turned out to be one
   Status opened = Done{};
-  Status read =
-      read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
-        if (!out) {
-          Result<Output> made = open_output(input, path);
-          if (!made.ok()) {
-            opened = made.error();
-            return false;
-          }
-          out.emplace(*std::move(made));
-        }
-        print(source, events, *out);
-        return out->wanted();
-      });
+  Status read = read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
+    if (!out) {
+      Result<Output> made = open_output(input, path);
+      if (!made.ok()) {
+        opened = made.error();
+        return false;
+      }
+      out.emplace(*std::move(made));
+    }
+    print(source, events, *out);
+    return out->wanted();
+  });
   if (!opened.ok()) return opened;
   if (!read.ok()) {
     if (out) out->discard();
@@ -89,12 +88,11 @@ Status convert_to_text(const TraceInput& input, const std::string& output) {
 
 Status convert_to_std(const TraceInput& input, const std::string& output, bool strict) {
   StdWriter writer;
-  Status scanned =
-      read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
-        writer.scan(events);
-        if (events.empty()) writer.plan(source.catalog());
-        return true;
-      });
+  Status scanned = read_trace(input, [&](const EventSource& source, std::span<const Event> events) {
+    writer.scan(events);
+    if (events.empty()) writer.plan(source.catalog());
+    return true;
+  });
   if (!scanned.ok()) return scanned;
   const std::string losses = writer.losses();
   if (strict && !losses.empty()) {
