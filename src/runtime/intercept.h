@@ -19,8 +19,8 @@ inline void rec_lock(EventKind kind, const volatile void* lock, LockMode mode, c
 
 // A call that may sleep in the kernel, with the others running meanwhile.
 template <typename Call>
-auto outside(Call call, bool parked = false) {
-  sched_leave_game(parked);
+auto outside(Call call) {
+  sched_leave_game();
   const auto result = call();
   const int error = errno;
   sched_join_game();

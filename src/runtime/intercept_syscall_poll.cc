@@ -85,7 +85,14 @@ int select_under_control(int count, fd_set* readable, fd_set* writable, fd_set* 
 // Around the calls that change the signal mask while they wait.
 struct Mask {
   explicit Mask(const sigset_t* mask) : changed_(mask != nullptr) {
+    t_self->handled = false;
     if (changed_) pthread_sigmask(SIG_SETMASK, mask, &before_);
+  }
+
+  // A signal that was pending has been handled: the call is over before it began.
+  bool interrupts() const {
+    if (changed_ && t_self->handled) errno = EINTR;
+    return changed_ && t_self->handled;
   }
   ~Mask() {
     if (changed_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -111,6 +118,7 @@ RT_EXPORT int ppoll(pollfd* fds, nfds_t count, const timespec* limit, const sigs
   if (!sched_active()) return REAL(ppoll)(fds, count, limit, mask);
   const void* pc = RT_CALLER;
   const Mask masked(mask);
+  if (masked.interrupts()) return -1;
   return poll_under_control(fds, count, limit, pc);
 }
 
@@ -128,6 +136,7 @@ RT_EXPORT int pselect(int count, fd_set* readable, fd_set* writable, fd_set* exc
   if (!sched_active()) return REAL(pselect)(count, readable, writable, exceptional, limit, mask);
   const void* pc = RT_CALLER;
   const Mask masked(mask);
+  if (masked.interrupts()) return -1;
   return select_under_control(count, readable, writable, exceptional, limit, pc);
 }
 
@@ -136,6 +145,7 @@ RT_EXPORT int epoll_pwait(int epoll, epoll_event* events, int count, int millise
   if (!sched_active()) return REAL(epoll_pwait)(epoll, events, count, milliseconds, mask);
   const void* pc = RT_CALLER;
   const Mask masked(mask);
+  if (masked.interrupts()) return -1;
   pollfd watched = {epoll, POLLIN, 0};
   const timespec limit = to_timespec(milliseconds);
   return look_until(&watched, 1, milliseconds < 0 ? nullptr : &limit, "epoll_wait", pc,

@@ -1,11 +1,9 @@
-// Calls that wait for signals, children, file locks and other things without a
-// descriptor to poll. Those that wait for a signal leave the game; the others
+// Calls that wait for children, file locks and other things without a descriptor to poll. They
 // usually return at once and keep the baton, with the watchdog standing by.
 #include "abi/status.h"
 #include "runtime/intercept.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,48 +44,9 @@ static auto child_call(const void* pc, Call call) {
   return result;
 }
 
-// A call that waits for as long as it takes.
-template <typename Call>
-static auto long_call(const void* pc, Call call, bool parked = false) {
-  sched_point(PointKind::kSyscall, nullptr, pc);
-  const auto result = outside(call, parked);
-  const int error = errno;
-  deliver_pending_signals();
-  errno = error;
-  return result;
-}
-
 }  // namespace heddle::rt
 
 using namespace heddle::rt;
-
-// ---- signals
-// --------------------------------------------------------------------------------
-
-RT_EXPORT int pause() {
-  if (!sched_active()) return REAL(pause)();
-  return long_call(RT_CALLER, [] { return REAL(pause)(); }, true);
-}
-
-RT_EXPORT int sigsuspend(const sigset_t* mask) {
-  if (!sched_active()) return REAL(sigsuspend)(mask);
-  return long_call(RT_CALLER, [&] { return REAL(sigsuspend)(mask); }, true);
-}
-
-RT_EXPORT int sigwait(const sigset_t* set, int* signal) {
-  if (!sched_active()) return REAL(sigwait)(set, signal);
-  return long_call(RT_CALLER, [&] { return REAL(sigwait)(set, signal); }, true);
-}
-
-RT_EXPORT int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  if (!sched_active()) return REAL(sigwaitinfo)(set, info);
-  return long_call(RT_CALLER, [&] { return REAL(sigwaitinfo)(set, info); }, true);
-}
-
-RT_EXPORT int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* limit) {
-  if (!sched_active()) return REAL(sigtimedwait)(set, info, limit);
-  return long_call(RT_CALLER, [&] { return REAL(sigtimedwait)(set, info, limit); });
-}
 
 // ---- children
 // -------------------------------------------------------------------------------

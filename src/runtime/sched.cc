@@ -50,6 +50,7 @@ Thread* decide_after_losing(Moment moment) {
     clock_waste();
     fire_deadlines();
     if (g_sched.ready.count == 0 && g_sched.descriptor_waiters != 0) poll_descriptors();
+    if (g_sched.ready.count == 0 && g_sched.signal_waiters != 0) poll_signals();
     if (g_sched.ready.count == 0) return self;
   }
   moment.count = g_sched.ready.count;
@@ -65,16 +66,6 @@ void switch_to(Thread* self, Thread* next) {
   sched_unlock();
   wake_turn(next);
   wait_turn(self);
-}
-
-void deliver_if_nudged(Thread* self) {
-  take_nudge(self);
-  if (!self->nudged) return;
-  self->nudged = false;
-  const bool busy = self->busy;
-  self->busy = false;
-  deliver_pending_signals();
-  self->busy = busy;
 }
 
 void point_slowly(PointKind kind, const volatile void* object, const void* pc) {
@@ -139,16 +130,18 @@ WakeReason wait_for(Thread* self, Wait* wait, PointKind kind) {
     deliver_if_nudged(self);
     if (wait->done) break;
     lock_as_holder();
-    if (!wait->done && (wait->interrupts & kInterruptSignal) != 0 && self->interrupted) {
+    const bool interrupted = ((wait->interrupts & kInterruptSignal) != 0 && self->interrupted) ||
+                             ((wait->interrupts & kInterruptHandler) != 0 && self->handled);
+    if (!wait->done && interrupted) {
       end_wait(wait, WakeReason::kSignal);
     }
     if (wait->done) {
       sched_unlock();
       break;
     }
+    ++self->steps;  // who runs while it goes on waiting is a decision of its own
   }
   self->wait = outer;
-  self->interrupted = false;
   return wait->reason;
 }
 
@@ -156,6 +149,7 @@ WakeReason block(PointKind kind, Wait* wait) {
   Thread* self = t_self;
   const Busy busy(self);
   wait->thread = self;
+  self->interrupted = self->handled = false;
   if (self->once_depth != 0) once_check(self);
   lock_as_holder();
   count_point(self, kind);
@@ -163,14 +157,13 @@ WakeReason block(PointKind kind, Wait* wait) {
   g_sched.blocked.push(wait);
   if (wait->deadline != kNoDeadline) ++g_sched.timed;
   if (wait->descriptors != nullptr) ++g_sched.descriptor_waiters;
+  if ((wait->interrupts & kInterruptHandler) != 0) ++g_sched.signal_waiters;
   return wait_for(self, wait, kind);
 }
 
 // With the lock held; `self` is outside and wants back.
 void queue_up(Thread* self) {
   --g_sched.outside;
-  if (self->parked) --g_sched.parked;
-  self->parked = false;
   // When it came back was the kernel's choice, unless nobody else could run
   // meanwhile.
   if (g_sched.live > 1) g_sched.sources |= HEDDLE_SOURCE_KERNEL;
@@ -231,6 +224,16 @@ bool take_nudge(Thread* self) {
   return true;
 }
 
+void deliver_if_nudged(Thread* self) {
+  take_nudge(self);
+  if (!self->nudged) return;
+  self->nudged = false;
+  const bool busy = self->busy;
+  self->busy = false;
+  deliver_pending_signals();
+  self->busy = busy;
+}
+
 // ---- queues and the baton
 // -----------------------------------------------------------------------
 
@@ -243,6 +246,7 @@ void end_wait(Wait* wait, WakeReason reason) {
   g_sched.blocked.remove(wait);
   if (wait->deadline != kNoDeadline) --g_sched.timed;
   if (wait->descriptors != nullptr) --g_sched.descriptor_waiters;
+  if ((wait->interrupts & kInterruptHandler) != 0) --g_sched.signal_waiters;
   wait->done = true;
   wait->reason = reason;
   if (wait->thread->state == State::kBlocked && wait->thread->wait == wait) {
@@ -421,6 +425,16 @@ WakeReason block_on_descriptors(pollfd* descriptors, unsigned count, const char*
   return block(PointKind::kSyscall, &wait);
 }
 
+WakeReason block_on_signals(uint64_t signals, const char* what, uint64_t deadline, const void* pc) {
+  Wait wait = {};
+  wait.what = what;
+  wait.pc = pc;
+  wait.deadline = deadline;
+  wait.interrupts = kInterruptCancel | kInterruptHandler;
+  wait.signals = signals;
+  return block(PointKind::kSyscall, &wait);
+}
+
 unsigned sched_wake(const volatile void* object, unsigned count) {
   if (!g_sched.on || __atomic_load_n(&g_sched.blocked.count, __ATOMIC_RELAXED) == 0) return 0;
   Thread* self = t_self;
@@ -465,7 +479,7 @@ unsigned sched_wake(const volatile void* object, unsigned count) {
   return woken;
 }
 
-void sched_leave_game(bool parked) {
+void sched_leave_game() {
   Thread* self = t_self;
   const Busy busy(self);
   lock_as_holder();
@@ -473,8 +487,6 @@ void sched_leave_game(bool parked) {
   rec_give();
   self->state = State::kOutside;
   ++g_sched.outside;
-  self->parked = parked;
-  if (parked) ++g_sched.parked;
   if (g_sched.ready.count == 0) {
     store_holder(nullptr);  // whoever comes back first, or the watchdog, goes on
     sched_unlock();

@@ -144,7 +144,12 @@ constexpr uint64_t kNoDeadline = UINT64_MAX;
 // Blocks the holder on `object` until somebody wakes it, or the virtual clock (nanoseconds of
 // CLOCK_MONOTONIC's virtual twin) reaches `deadline`. `what` says for the deadlock report what it
 // waits for ("mutex"). kCancelled and kSignal are returned only when `interrupts` says so.
-enum Interrupts : unsigned { kInterruptNever = 0, kInterruptCancel = 1, kInterruptSignal = 2 };
+enum Interrupts : unsigned {
+  kInterruptNever = 0,
+  kInterruptCancel = 1,
+  kInterruptSignal = 2,   // a handler has run that was installed without SA_RESTART
+  kInterruptHandler = 4,  // any handler has run
+};
 WakeReason sched_block(PointKind kind, const volatile void* object, const char* what,
                        uint64_t deadline, unsigned interrupts, const void* pc);
 
@@ -154,9 +159,8 @@ unsigned sched_wake(const volatile void* object, unsigned count);
 
 // ---- around calls that may sleep in the kernel --------------------------------------------------
 
-// The holder hands on and is outside; afterwards it queues and waits for its turn. `parked`: only a
-// signal can bring it back, so the clock need not wait for it.
-void sched_leave_game(bool parked = false);
+// The holder hands on and is outside; afterwards it queues and waits for its turn.
+void sched_leave_game();
 void sched_join_game();
 
 // The holder keeps the baton, for the call is usually quick, but the watchdog may take it without a
@@ -187,40 +191,33 @@ void sched_unpin();
 
 // ---- signals ------------------------------------------------------------------------------------
 //
-// For the handler that record installs; all are async-signal-safe and act on the calling thread.
+// What threads of the program send each other does not go through the kernel, as long as the
+// receiver is in the game, has a handler and does not block the signal: the sender, who has the
+// baton, puts it among the receiver's letters and makes it ready. When the handler runs is the
+// schedule's choice. A signal that the receiver blocks is left pending in the kernel, which hands
+// it over when it is unblocked, a moment that the schedule decides, too; whoever waits for it
+// (sigwait) is blocked in the scheduler and is made ready by the sender.
+//
+// For signals from elsewhere record installs a handler of its own; what it calls is
+// async-signal-safe and acts on the calling thread:
 //
 //   if (sched_in_scheduler()) {          // in the middle of sched_*, perhaps waiting there for its
 //     …note the signal…  sched_nudge();  // turn: not a safe point
 //     return;
 //   }
-//   if (sched_is_outside()) {            // in a system call, without the baton
-//     SchedHandler state = sched_handler_begin();   // waits for its turn
-//     …run the program's handler…
-//     sched_handler_end(state);          // outside again: the call may go on sleeping
-//     return;
-//   }
 //
 // A nudged thread that waits for its turn or for an object becomes ready, gets its turn, calls
-// deliver_pending_signals() holding the baton, and then goes on waiting. When the wait has
-// kInterruptSignal and deliver_pending_signals has called sched_interrupt() (the program's handler
-// was installed without SA_RESTART), sched_block returns kSignal.
+// deliver_pending_signals() holding the baton, and then goes on waiting, unless the wait is one
+// that handlers interrupt: then sched_block returns kSignal.
 bool sched_in_scheduler();
-bool sched_is_outside();
 void sched_nudge();
-void sched_interrupt();
 void sched_note_signal_from_outside();
+
+// deliver_pending_signals has run a handler, which was installed with or without SA_RESTART.
+void sched_handler_ran(bool restarts);
 
 // A signal has arrived at a thread that was inside the scheduler.
 void sched_signal_seen();
-uint32_t sched_signals_seen();
-// After the holder has sent `signal` to a thread (nullptr: to the process), which has a handler for
-// it or may be waiting for it: returns when it has arrived. `before`: sched_signals_seen() before.
-void sched_settle_signal(const Thread* target, int signal, bool handled, uint32_t before);
-struct SchedHandler {
-  bool was_outside;
-};
-SchedHandler sched_handler_begin();
-void sched_handler_end(SchedHandler state);
 
 // ---- the end of a run -----------------------------------------------------------------------
 

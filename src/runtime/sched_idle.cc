@@ -14,6 +14,7 @@ constexpr uint64_t kNsPerMs = 1000000;
 constexpr unsigned kMaxPolled = 1024;
 // A process whose handlers could still be called, or whose descriptors we may have misjudged, is
 // given this long before it is called dead.
+constexpr uint64_t kSignalLook = 5 * kNsPerMs;  // nothing tells of a signal that is blocked
 constexpr uint64_t kBenefitOfDoubt = 200 * kNsPerMs;
 
 uint64_t real_monotonic() {
@@ -29,7 +30,7 @@ timespec to_timespec(uint64_t nanoseconds) {
 
 // Something from outside the process could make a thread ready.
 bool outside_may_help() {
-  if (g_sched.outside != g_sched.parked) return true;
+  if (g_sched.outside != 0) return true;
   for (unsigned i = 0; i < g_sched.blocked.count; ++i) {
     const Wait* wait = g_sched.blocked.items[i];
     for (unsigned k = 0; k < wait->descriptor_count; ++k) {
@@ -155,6 +156,7 @@ void idle(Thread* self) {
     fire_deadlines();
     if (g_sched.ready.count != 0) break;
     poll_descriptors();
+    if (g_sched.signal_waiters != 0) poll_signals();
     if (g_sched.ready.count != 0) break;
     const uint64_t deadline = next_deadline();
     const bool outside = outside_may_help();
@@ -162,7 +164,7 @@ void idle(Thread* self) {
       clock_leap(deadline);
       continue;
     }
-    if (!outside && deadline == kNoDeadline && g_sched.parked == 0) {
+    if (!outside && deadline == kNoDeadline && g_sched.signal_waiters == 0) {
       if (g_sched.descriptor_waiters == 0 && !signals_handled()) report_deadlock(self);
       if (doubted >= kBenefitOfDoubt) report_deadlock(self);
     }
@@ -170,9 +172,10 @@ void idle(Thread* self) {
     if (deadline != kNoDeadline) {
       const uint64_t now = clock_now();
       limit = deadline > now ? deadline - now : 1;
-    } else if (!outside && g_sched.parked == 0) {
+    } else if (!outside && g_sched.signal_waiters == 0) {
       limit = kBenefitOfDoubt;
     }
+    if (g_sched.signal_waiters != 0 && limit > kSignalLook) limit = kSignalLook;
     const uint64_t before = real_monotonic();
     sleep_outside(limit);
     const uint64_t elapsed = real_monotonic() - before;

@@ -23,6 +23,13 @@ enum : uint32_t {
 
 struct Moment;  // strategy.h
 
+// A signal that another thread of the program has sent.
+struct Letter {
+  int signal;
+  int code;     // siginfo_t::si_code
+  void* value;  // of sigqueue
+};
+
 struct Thread {
   // What other threads write while this one sleeps.
   uint32_t turn;
@@ -34,6 +41,7 @@ struct Thread {
   struct Wait* wait;    // what it is blocked on, innermost (a handler may block inside a wait)
   bool nudged;          // signals to be delivered as soon as it has the baton
   bool interrupted;     // a handler without SA_RESTART has run
+  bool handled;         // a handler has run
   bool cancel_pending;  // pthread_cancel was called on it
 
   // Spinning: the same point again and again.
@@ -48,7 +56,6 @@ struct Thread {
   bool patient;       // … and waits longer before it acts
   bool async_cancel;  // asked for asynchronous cancellation: it is tested at every point
   bool no_preempt;    // holds a stdio lock: switched only where it must be
-  bool parked;        // outside, waiting for a signal
   bool detached;
   bool joined;
   bool gone;            // dead for the kernel, too
@@ -56,6 +63,13 @@ struct Thread {
   uint8_t stdio_depth;
 
   uint64_t priority;  // the strategy's
+
+  // Signals from other threads of the program: written by the holder while this thread is not,
+  // taken out by this thread when it is.
+  static constexpr unsigned kMostLetters = 16;
+  Letter letters[kMostLetters];
+  unsigned letter_count;
+  bool in_game;  // it has reached the scheduler
 
   // One-time initialisers this thread is running, innermost last.
   static constexpr unsigned kMaxOnce = 16;
@@ -80,6 +94,8 @@ struct Wait {
   uint64_t deadline;
   pollfd* descriptors;  // any of which ends the wait, or nullptr
   unsigned descriptor_count;
+  uint64_t
+      signals;  // any of which ends the wait once it is pending (sigwait), as the kernel's mask
   unsigned interrupts;
   bool done;
   WakeReason reason;
@@ -121,7 +137,7 @@ struct Sched {
   Thread** scratch;  // candidates of a wake-up
   unsigned timed;    // waits with a deadline
   unsigned outside;
-  unsigned parked;  // of those outside: waiting for a signal
+  unsigned signal_waiters;  // blocked until a signal comes
   unsigned descriptor_waiters;
   Thread* threads;  // kMaxThreads of them, touched as they are used
   uint32_t thread_count;
@@ -191,6 +207,13 @@ bool take_nudge(Thread* self);
 WakeReason block_on_descriptors(pollfd* descriptors, unsigned count, const char* what,
                                 uint64_t deadline, const void* pc);
 
+// The same, until one of `signals` is pending for the caller (none: until a handler has run, which
+// is kSignal).
+WakeReason block_on_signals(uint64_t signals, const char* what, uint64_t deadline, const void* pc);
+
+// Signals that came while the caller waited for its turn.
+void deliver_if_nudged(Thread* self);
+
 // Takes the lock as the holder; a caller in the game that has lost the baton queues for it first.
 Thread* lock_as_holder();
 
@@ -215,6 +238,11 @@ void note_handle(pthread_t handle);  // of a new thread
 void points_select(const char* mode);  // as the option `points`
 bool access_is_shared(const volatile void* address);
 void points_thread_created(const Thread* creator);
+
+// ---- sched_signals.cc ---------------------------------------------------------------------------
+
+// Ends the waits of those whose signal is pending. With the lock held.
+void poll_signals();
 
 // ---- sched_idle.cc ------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ Thread* adopt_caller() {
   note_handle(self->handle);
   self->tid = raw_gettid();
   self->tls = &__heddle_tls;
+  self->in_game = true;
   self->state = State::kRunning;
   t_self = self;
   g_sched.holder = self;
@@ -95,7 +96,7 @@ void end_thread(Thread* self) {
   }
   // Somebody outside may be waiting for this thread's end in the kernel: then the watchdog keeps
   // the light on.
-  if (g_sched.ready.count == 0 && g_sched.outside == g_sched.parked) idle(self);
+  if (g_sched.ready.count == 0 && g_sched.outside == 0) idle(self);
   rec_give();
   t_self = nullptr;
   if (g_sched.ready.count == 0) {
@@ -220,6 +221,7 @@ void first_turn(Thread* self) {
   self->tls = &__heddle_tls;
   t_self = self;
   self->busy = true;
+  __atomic_store_n(&self->in_game, true, __ATOMIC_RELEASE);
   wait_turn(self);
   signals_thread_begin();
   if (g_sched.shared_only) forget_stack();
@@ -227,6 +229,7 @@ void first_turn(Thread* self) {
   pthread_setspecific(g_sched.exit_key, self);
   rec_event(EventKind::kThreadBegin, LockMode::kExclusive, OpOutcome::kOk, 0, 0, self->parent,
             nullptr);
+  deliver_if_nudged(self);
 }
 
 // The C library runs the destructors of thread-local objects first, then those of keys, in rounds
@@ -262,7 +265,7 @@ void sched_fork_child() {
   memset(g_sched.threads, 0, g_sched.thread_count * sizeof(Thread));
   g_sched.lock = 0;
   g_sched.ready.count = g_sched.blocked.count = 0;
-  g_sched.outside = g_sched.parked = g_sched.timed = g_sched.descriptor_waiters = 0;
+  g_sched.outside = g_sched.signal_waiters = g_sched.timed = g_sched.descriptor_waiters = 0;
   g_sched.thread_count = g_sched.live = g_sched.departing = 0;
   g_sched.points = g_sched.hash = g_sched.switches = 0;
   g_sched.idling = false;

@@ -43,26 +43,9 @@ bool is_fault(int signal) {
          signal == SIGABRT || signal == SIGSYS || signal == SIGTRAP;
 }
 
-bool has_handler(int signal) {
-  return signal > 0 && signal < kSignals && g_actions[signal].sa_handler != SIG_DFL &&
-         g_actions[signal].sa_handler != SIG_IGN;
-}
-
 bool is_synchronous(int signal, const siginfo_t* info) {
   if (!is_fault(signal)) return false;
   return info->si_code > 0 || info->si_pid == static_cast<pid_t>(raw_getpid());
-}
-
-uint64_t kernel_mask(const sigset_t& set) {
-  uint64_t mask;
-  memcpy(&mask, &set, sizeof mask);
-  return mask;
-}
-
-uint64_t set_mask(int how, uint64_t mask) {
-  uint64_t before = 0;
-  raw_syscall(SYS_rt_sigprocmask, how, as_long(&mask), as_long(&before), sizeof mask);
-  return before;
 }
 
 // Runs the program's handler the way the kernel would.
@@ -116,6 +99,39 @@ uint64_t* close_open_records(uint64_t* at) {
 bool segment_open() {
   return has_cursor() && g_stream.recording && !g_stream.region.private_memory &&
          *__heddle_tls.cursor != 0;
+}
+
+// A signal that the kernel has delivered.
+bool next_pending(siginfo_t* info) {
+  if (t_pending.count == 0) return false;
+  const uint64_t before = set_mask(SIG_BLOCK, ~uint64_t{0});
+  *info = t_pending.queue[0];
+  --t_pending.count;
+  memmove(&t_pending.queue[0], &t_pending.queue[1],
+          static_cast<size_t>(t_pending.count) * sizeof(siginfo_t));
+  set_mask(SIG_SETMASK, before);
+  if (t_pending.count == 0) __heddle_tls.limit = g_stream.limit;
+  return true;
+}
+
+// One that another thread has sent and that is not blocked, inside a handler say.
+bool next_letter(siginfo_t* info) {
+  Thread* self = sched_self();
+  if (self == nullptr || self->letter_count == 0) return false;
+  const uint64_t blocked = set_mask(SIG_BLOCK, 0);
+  unsigned at = 0;
+  while (at < self->letter_count && (blocked >> (self->letters[at].signal - 1) & 1) != 0) ++at;
+  if (at == self->letter_count) return false;
+  const Letter letter = self->letters[at];
+  --self->letter_count;
+  for (; at < self->letter_count; ++at) self->letters[at] = self->letters[at + 1];
+  *info = {};
+  info->si_signo = letter.signal;
+  info->si_code = letter.code;
+  info->si_pid = static_cast<pid_t>(raw_getpid());
+  info->si_uid = static_cast<uid_t>(raw_syscall(SYS_getuid));
+  info->si_value.sival_ptr = letter.value;
+  return true;
 }
 
 void run_synchronous(int signal, siginfo_t* info, void* context) {
@@ -225,6 +241,27 @@ int install(int signal, const struct sigaction& wanted) {
 
 }  // namespace
 
+bool has_handler(int signal) {
+  return signal > 0 && signal < kSignals && g_actions[signal].sa_handler != SIG_DFL &&
+         g_actions[signal].sa_handler != SIG_IGN;
+}
+
+bool is_queued(int signal) {
+  return signal >= SIGRTMIN;
+}
+
+uint64_t kernel_mask(const sigset_t& set) {
+  uint64_t mask;
+  memcpy(&mask, &set, sizeof mask);
+  return mask;
+}
+
+uint64_t set_mask(int how, uint64_t mask) {
+  uint64_t before = 0;
+  raw_syscall(SYS_rt_sigprocmask, how, as_long(&mask), as_long(&before), sizeof mask);
+  return before;
+}
+
 bool signals_pending() {
   return t_pending.count != 0;
 }
@@ -237,19 +274,16 @@ void note_assertion(const char* text) {
 }
 
 void deliver_pending_signals() {
-  if (t_pending.count == 0 || dormant() || !has_cursor()) return;
-  while (t_pending.count != 0) {
-    const uint64_t before = set_mask(SIG_BLOCK, ~uint64_t{0});
-    siginfo_t info = t_pending.queue[0];
-    --t_pending.count;
-    memmove(&t_pending.queue[0], &t_pending.queue[1],
-            static_cast<size_t>(t_pending.count) * sizeof(siginfo_t));
-    set_mask(SIG_SETMASK, before);
-    if (t_pending.count == 0) __heddle_tls.limit = g_stream.limit;
-    if ((g_actions[info.si_signo].sa_flags & SA_RESTART) == 0) sched_interrupt();
+  const Thread* self = sched_self();
+  const bool letters = self != nullptr && self->letter_count != 0;
+  if ((t_pending.count == 0 && !letters) || dormant() || !has_cursor()) return;
+  siginfo_t info;
+  while (next_pending(&info) || next_letter(&info)) {
+    const bool restarts = (g_actions[info.si_signo].sa_flags & SA_RESTART) != 0;
     ucontext_t context;
     getcontext(&context);
     run_handler(info.si_signo, &info, &context);
+    sched_handler_ran(restarts);
   }
 }
 
@@ -340,47 +374,6 @@ RT_EXPORT sighandler_t signal(int signal, sighandler_t handler) noexcept {
   wanted.sa_flags = SA_RESTART;
   struct sigaction before = {};
   return sigaction(signal, &wanted, &before) == 0 ? before.sa_handler : SIG_ERR;
-}
-
-// A signal to oneself is delivered before the call returns.
-RT_EXPORT int raise(int signal) noexcept {
-  const int status = REAL(raise)(signal);
-  deliver_pending_signals();
-  return status;
-}
-
-RT_EXPORT int kill(pid_t pid, int signal) noexcept {
-  const uint32_t seen = sched_signals_seen();
-  const int status = REAL(kill)(pid, signal);
-  if (status == 0 && pid == static_cast<pid_t>(raw_getpid()) && !signals_pending()) {
-    sched_settle_signal(nullptr, signal, has_handler(signal), seen);
-  }
-  deliver_pending_signals();
-  return status;
-}
-
-RT_EXPORT int pthread_kill(pthread_t thread, int signal) noexcept {
-  const uint32_t seen = sched_signals_seen();
-  const int status = REAL(pthread_kill)(thread, signal);
-  if (status == 0 && signal != 0 && sched_active()) {
-    if (const Thread* target = find_thread(thread)) {
-      sched_settle_signal(target, signal, has_handler(signal), seen);
-    }
-  }
-  deliver_pending_signals();
-  return status;
-}
-
-RT_EXPORT int sigprocmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  const int status = REAL(sigprocmask)(how, set, before);
-  deliver_pending_signals();
-  return status;
-}
-
-RT_EXPORT int pthread_sigmask(int how, const sigset_t* set, sigset_t* before) noexcept {
-  const int status = REAL(pthread_sigmask)(how, set, before);
-  deliver_pending_signals();
-  return status;
 }
 
 RT_EXPORT void longjmp(jmp_buf target, int value) noexcept {

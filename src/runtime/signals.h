@@ -6,7 +6,8 @@
 //
 //   asynchronous  noted; delivered at the thread's next safe point: the start of a segment, the end
 //                 of an intercepted call, or, when the thread is out of the game in a system call,
-//                 at once, after it has taken the baton;
+//                 at once, after it has taken the baton. What threads of the program send each
+//                 other is under control (sched.h);
 //   synchronous   (SIGSEGV and kin, SIGABRT) the handler runs at once. When a segment is open, what
 //                 the handler does is not recorded: the segment still owns the place where its
 //                 words would go. It is recorded again once the handler returns or jumps out;
@@ -16,6 +17,9 @@
 //
 // The program sees its own handlers when it asks: sigaction returns what it was given.
 #pragma once
+
+#include <signal.h>
+#include <stdint.h>
 
 namespace heddle::rt {
 
@@ -28,6 +32,17 @@ void signals_thread_end();
 
 // The program has a handler for a signal that could come from outside.
 bool signals_handled();
+
+// The program has a handler for `signal`.
+bool has_handler(int signal);
+
+// A real-time signal, of which several can be pending.
+bool is_queued(int signal);
+
+// The kernel's form of a set of signals.
+uint64_t kernel_mask(const sigset_t& set);
+// rt_sigprocmask: changes the caller's mask and returns what it was.
+uint64_t set_mask(int how, uint64_t mask);
 
 // A jump out of a handler: longjmp and kin.
 void leave_handlers();

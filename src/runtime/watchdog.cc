@@ -91,7 +91,8 @@ void keep_light_on(uint64_t elapsed) {
     if (!rt_option(real_time)) clock_pass(elapsed);
     fire_deadlines();
     poll_descriptors();
-    if (g_sched.ready.count == 0 && g_sched.outside == g_sched.parked && !rt_option(real_time) &&
+    if (g_sched.signal_waiters != 0) poll_signals();
+    if (g_sched.ready.count == 0 && g_sched.outside == 0 && !rt_option(real_time) &&
         next_deadline() != kNoDeadline) {
       clock_leap(next_deadline());
       fire_deadlines();
@@ -130,6 +131,10 @@ int watch(void*) {
       }
       if (!sleeps) asleep_since = 0;
       if (sleeps && asleep_since == 0) asleep_since = now;
+    }
+    if (present != nullptr && __atomic_load_n(&g_sched.signal_waiters, __ATOMIC_RELAXED) != 0) {
+      const SchedLocked locked;
+      if (g_sched.holder == present && !g_sched.idling) poll_signals();
     }
     if (rt_option(real_time) && g_sched.timed != 0) g_sched.next_action = 0;
     holder = present;
