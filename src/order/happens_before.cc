@@ -286,13 +286,14 @@ void HappensBefore::on_atomic_read(const Event& event) {
   }
 }
 
-void HappensBefore::on_atomic_write(const Event& event, EventOrdinal ordinal) {
+void HappensBefore::on_atomic_write(const Event& event, EventOrdinal ordinal, bool may_release) {
   if (!is_write(event.kind)) return;
   slot(event.thread);
   const Time time = time_of(ordinal);
   Atomic& atomic = atomic_at(event.address, event.size);
   const Thread& me = threads_[event.thread];
-  const Moment heads = releases(event.order) ? now(event.thread, time) : me.release_fence;
+  Moment heads = releases(event.order) ? now(event.thread, time) : me.release_fence;
+  if (!may_release) heads = {};
   if (event.kind == EventKind::kWrite && event.size >= atomic.size) {
     // A new value that no earlier release sequence reaches.
     atomic.released = heads;

@@ -50,9 +50,10 @@ class HappensBefore {
   // this before asking ordered(): what the access acquires is known at the access.
   void on(const Event& event, EventOrdinal ordinal);
 
-  // The two halves of on() for an atomic access, for whoever learns something in between.
+  // The two halves of on() for an atomic access, for whoever learns something in between. A write
+  // that does not release ends a release sequence and heads none.
   void on_atomic_read(const Event& event);
-  void on_atomic_write(const Event& event, EventOrdinal ordinal);
+  void on_atomic_write(const Event& event, EventOrdinal ordinal, bool may_release = true);
 
   // Did the event of `slot` at `time` happen before whatever `thread` does next?
   bool ordered(Slot slot, Time time, ThreadId thread) const {

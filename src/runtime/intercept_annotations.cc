@@ -5,13 +5,15 @@
 //
 // Order:  __tsan_release / __tsan_acquire, AnnotateHappensBefore / AnnotateHappensAfter.
 // Locks:  __tsan_mutex_post_lock / __tsan_mutex_pre_unlock, AnnotateRWLockAcquired / Released. The
-//         event stands where the lock is held: after locking, before unlocking.
+//         event stands where the lock is held: after locking, before unlocking. What the lock does
+//         inside, from pre to post, is its own business: neither accesses nor order count.
 //
-// Races:  AnnotateBenignRace, AnnotateIgnoreReads / WritesBegin / End, AnnotateEnableRaceDetection
-//         become marks, for the detectors of races (detect/race/annotations.h).
+// Races:  AnnotateBenignRace, AnnotateIgnoreReads / Writes / SyncBegin / End,
+//         AnnotateEnableRaceDetection become marks, for the detectors of races
+//         (detect/race/annotations.h).
 //
-// The rest of both interfaces exists so that annotated programs link and run, and does nothing:
-// creation and destruction of locks, regions in which synchronisation is ignored.
+// The rest of both interfaces exists so that annotated programs link and run, and does nothing,
+// as in ThreadSanitizer.
 #include "runtime/intercept.h"
 
 #include <stdarg.h>
@@ -23,6 +25,8 @@ namespace {
 enum MutexFlag : unsigned {
   kReadLock = 1 << 3,
   kTryLockFailed = 1 << 5,
+  kRecursiveLock = 1 << 6,    // post_lock: taken as often as its last argument says
+  kRecursiveUnlock = 1 << 7,  // pre_unlock: let go of as often as it is held
 };
 
 void announce(EventKind kind, const volatile void* object, const void* pc) {
@@ -47,6 +51,35 @@ __attribute__((format(printf, 1, 2))) void mark(const char* format, ...) {
   const size_t length = format_text_v(text, sizeof text, format, arguments);
   va_end(arguments);
   rec_text(TextKind::kMark, text, length);
+}
+
+// How often announced locks are held for writing, for those that are let go of all at once. Under
+// the baton. Beyond its room a lock counts as held once.
+struct Held {
+  const void* lock;
+  int times;
+};
+Held s_held[256];
+int s_held_count;
+
+void note_held(const void* lock, int times) {
+  if (!sched_active()) return;
+  for (int i = 0; i < s_held_count; ++i) {
+    if (s_held[i].lock != lock) continue;
+    s_held[i].times += times;
+    if (s_held[i].times <= 0) s_held[i] = s_held[--s_held_count];
+    return;
+  }
+  constexpr int kRoom = sizeof s_held / sizeof s_held[0];
+  if (times > 0 && s_held_count < kRoom) s_held[s_held_count++] = {lock, times};
+}
+
+int times_held(const void* lock) {
+  if (!sched_active()) return 1;
+  for (int i = 0; i < s_held_count; ++i) {
+    if (s_held[i].lock == lock) return s_held[i].times;
+  }
+  return 1;
 }
 
 }  // namespace
@@ -77,24 +110,53 @@ RT_EXPORT void AnnotateHappensAfter(const char*, int, const volatile void* objec
 
 RT_EXPORT void __tsan_mutex_create(void*, unsigned) {}
 RT_EXPORT void __tsan_mutex_destroy(void*, unsigned) {}
-RT_EXPORT void __tsan_mutex_pre_lock(void*, unsigned) {}
 
-RT_EXPORT void __tsan_mutex_post_lock(void* lock, unsigned flags, int) {
-  const OpOutcome outcome = flags & kTryLockFailed ? OpOutcome::kFailed : OpOutcome::kOk;
-  note_lock(EventKind::kAcquire, lock, flags & kReadLock, outcome, RT_CALLER);
+RT_EXPORT void __tsan_mutex_pre_lock(void*, unsigned) {
+  mark("heddle:ignore-all 1");
 }
 
-// The result is how often a recursive lock was held: it is let go of at once.
+RT_EXPORT void __tsan_mutex_post_lock(void* lock, unsigned flags, int recursion) {
+  mark("heddle:ignore-all 0");
+  const bool shared = flags & kReadLock;
+  if (flags & kTryLockFailed) {
+    note_lock(EventKind::kAcquire, lock, shared, OpOutcome::kFailed, RT_CALLER);
+    return;
+  }
+  const int times = flags & kRecursiveLock && recursion > 0 ? recursion : 1;
+  for (int i = 0; i < times; ++i) {
+    note_lock(EventKind::kAcquire, lock, shared, OpOutcome::kOk, RT_CALLER);
+  }
+  if (!shared) note_held(lock, times);
+}
+
+// The result is how often it was let go of: post_lock takes the number back.
 RT_EXPORT int __tsan_mutex_pre_unlock(void* lock, unsigned flags) {
-  note_lock(EventKind::kRelease, lock, flags & kReadLock, OpOutcome::kOk, RT_CALLER);
-  return 1;
+  const bool shared = flags & kReadLock;
+  const int times = flags & kRecursiveUnlock && !shared ? times_held(lock) : 1;
+  for (int i = 0; i < times; ++i) {
+    note_lock(EventKind::kRelease, lock, shared, OpOutcome::kOk, RT_CALLER);
+  }
+  if (!shared) note_held(lock, -times);
+  mark("heddle:ignore-all 1");
+  return times;
 }
 
-RT_EXPORT void __tsan_mutex_post_unlock(void*, unsigned) {}
-RT_EXPORT void __tsan_mutex_pre_signal(void*, unsigned) {}
-RT_EXPORT void __tsan_mutex_post_signal(void*, unsigned) {}
-RT_EXPORT void __tsan_mutex_pre_divert(void*, unsigned) {}
-RT_EXPORT void __tsan_mutex_post_divert(void*, unsigned) {}
+RT_EXPORT void __tsan_mutex_post_unlock(void*, unsigned) {
+  mark("heddle:ignore-all 0");
+}
+RT_EXPORT void __tsan_mutex_pre_signal(void*, unsigned) {
+  mark("heddle:ignore-all 1");
+}
+RT_EXPORT void __tsan_mutex_post_signal(void*, unsigned) {
+  mark("heddle:ignore-all 0");
+}
+// A call out of the lock's inside (to a logger, say) and back.
+RT_EXPORT void __tsan_mutex_pre_divert(void*, unsigned) {
+  mark("heddle:ignore-all 0");
+}
+RT_EXPORT void __tsan_mutex_post_divert(void*, unsigned) {
+  mark("heddle:ignore-all 1");
+}
 
 RT_EXPORT void AnnotateRWLockCreate(const char*, int, const volatile void*) {}
 RT_EXPORT void AnnotateRWLockCreateStatic(const char*, int, const volatile void*) {}
@@ -130,6 +192,12 @@ RT_EXPORT void AnnotateIgnoreWritesBegin(const char*, int) {
 RT_EXPORT void AnnotateIgnoreWritesEnd(const char*, int) {
   mark("heddle:ignore-writes 0");
 }
+RT_EXPORT void AnnotateIgnoreSyncBegin(const char*, int) {
+  mark("heddle:ignore-sync 1");
+}
+RT_EXPORT void AnnotateIgnoreSyncEnd(const char*, int) {
+  mark("heddle:ignore-sync 0");
+}
 RT_EXPORT void AnnotateEnableRaceDetection(const char*, int, int enable) {
   mark("heddle:race-detection %d", enable != 0 ? 1 : 0);
 }
@@ -142,11 +210,28 @@ RT_EXPORT void AnnotateThreadName(const char*, int, const char* name) {
   rec_thread_name(t_self->id, name);
 }
 
-RT_EXPORT void AnnotateIgnoreSyncBegin(const char*, int) {}
-RT_EXPORT void AnnotateIgnoreSyncEnd(const char*, int) {}
 RT_EXPORT void AnnotateNewMemory(const char*, int, const volatile void* address, size_t size) {
   if (!sched_active()) return;
   sched_need_baton();
   rec_event(EventKind::kAlloc, LockMode::kExclusive, OpOutcome::kOk, 0,
             reinterpret_cast<uint64_t>(address), size, RT_CALLER);
 }
+
+// ---- nothing to do ------------------------------------------------------------------------------
+
+RT_EXPORT void AnnotateCondVarSignal(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotateCondVarSignalAll(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotateCondVarWait(const char*, int, const volatile void*, const volatile void*) {}
+RT_EXPORT void AnnotateExpectRace(const char*, int, const volatile void*, const char*) {}
+RT_EXPORT void AnnotateFlushExpectedRaces(const char*, int) {}
+RT_EXPORT void AnnotateFlushState(const char*, int) {}
+RT_EXPORT void AnnotateMutexIsNotPHB(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotateMutexIsUsedAsCondVar(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotateNoOp(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotatePCQCreate(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotatePCQDestroy(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotatePCQGet(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotatePCQPut(const char*, int, const volatile void*) {}
+RT_EXPORT void AnnotatePublishMemoryRange(const char*, int, const volatile void*, size_t) {}
+RT_EXPORT void AnnotateUnpublishMemoryRange(const char*, int, const volatile void*, size_t) {}
+RT_EXPORT void AnnotateTraceMemory(const char*, int, const volatile void*) {}

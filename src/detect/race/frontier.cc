@@ -65,6 +65,7 @@ std::string_view kind_word(EventKind kind) {
 FrontierDetector::FrontierDetector(const Catalog& catalog, FrontierSettings* settings)
     : settings_(settings != nullptr ? *settings : automatic_),
       narrator_(catalog),
+      annotations_(catalog),
       races_(catalog, "frontier"),
       frontier_(narrator_.stacks(), narrator_.locks_held()) {}
 
@@ -72,6 +73,7 @@ void FrontierDetector::on(std::span<const Event> batch, EventOrdinal first) {
   EventOrdinal ordinal = first;
   for (const Event& event : batch) {
     narrator_.on(event);
+    annotations_.on(event);
     if (settings_.pass == Pass::kApply) {
       apply(event, ordinal);
     } else {
@@ -83,6 +85,9 @@ void FrontierDetector::on(std::span<const Event> batch, EventOrdinal first) {
 }
 
 void FrontierDetector::find(const Event& event, EventOrdinal ordinal) {
+  if (is_access(event.kind) ? annotations_.ignores(event) : annotations_.ignores_order(event)) {
+    return;
+  }
   for (const FrontierEngine::Pair& pair : frontier_.on(event, ordinal)) {
     const FrontierEngine::Seen& a = pair.earlier;
     const FrontierEngine::Seen& b = pair.later;
@@ -122,7 +127,10 @@ bool FrontierDetector::is_marked(const Event& event) {
 void FrontierDetector::apply(const Event& event, EventOrdinal ordinal) {
   const Effect effect = effect_of(event);
   const bool marked = effect != Effect::kNone && is_marked(event);
-  if (marked) order_by_word(event, ordinal, effect);
+  const bool looked_at = !(is_access(event.kind) && annotations_.ignores(event));
+  if (marked && looked_at && !annotations_.ignores_order_of(event.thread)) {
+    order_by_word(event, ordinal, effect);
+  }
   if (is_access(event.kind)) {
     Event access = event;
     access.order = marked ? MemoryOrder::kRelaxed : MemoryOrder::kPlain;

@@ -10,6 +10,9 @@
 //           `race`; the frontier races are listed with the marks that follow: sync where both sides
 //           are synchronisation or atomic, else data.
 //
+// What the program's annotations tell not to look at (annotations.h) neither pass looks at: it is
+// not listed, and orders nothing even where its place is marked.
+//
 // The second pass is the race engine behind a translation: a marked access becomes OrderAcquire and
 // OrderRelease on pseudo objects of its word (one for changes, one for looks) and, if it is an
 // access to memory, an atomic access, because two marked accesses are not a data race.
@@ -64,6 +67,7 @@ class FrontierDetector final : public Detector {
   FrontierSettings automatic_;
   FrontierSettings& settings_;
   Narrator narrator_;
+  Annotations annotations_;
   RaceDetector races_;
   FrontierEngine frontier_;
   std::map<PairKey, Found> found_;

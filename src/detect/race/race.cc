@@ -17,7 +17,11 @@ void RaceDetector::on(std::span<const Event> batch, EventOrdinal first) {
       annotations_.on(event);
       sync_.on(event, ordinal);
     }
-    engine_.on(event, ordinal);
+    if (annotations_.ignores_order(event)) {
+      engine_.on_without_order(event, ordinal);
+    } else {
+      engine_.on(event, ordinal);
+    }
     if (event.kind == EventKind::kFree) narrator_.on(event);
   }
 }

@@ -74,9 +74,9 @@ bool RaceEngine::is_simple(const Event& event, EventOrdinal ordinal) {
   return true;
 }
 
-void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
+void RaceEngine::on_access(const Event& event, EventOrdinal ordinal, bool may_order) {
   const bool atomic = event.order != MemoryOrder::kPlain;
-  if (atomic) happens_before_.on_atomic_read(event);
+  if (atomic && may_order) happens_before_.on_atomic_read(event);
   Now now;
   now.access = {time_of(ordinal), happens_before_.slot(event.thread), event.site,
                 stacks_.current(event.thread), locks_.current(event.thread)};
@@ -85,7 +85,7 @@ void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
   now.thread = event.thread;
   if (schedulable_) {
     schedulable_->adopt_slot(event.thread, now.access.slot);
-    if (atomic) schedulable_->on_atomic_read(event);
+    if (atomic && may_order) schedulable_->on_atomic_read(event);
   }
 
   touched_.clear();
@@ -97,8 +97,8 @@ void RaceEngine::on_access(const Event& event, EventOrdinal ordinal) {
   learn_last_writes(now);
   for (const CellId id : touched_) remember(now, id);
   if (atomic) {
-    happens_before_.on_atomic_write(event, ordinal);
-    if (schedulable_) schedulable_->on_atomic_write(event, ordinal);
+    happens_before_.on_atomic_write(event, ordinal, may_order);
+    if (schedulable_) schedulable_->on_atomic_write(event, ordinal, may_order);
     collect_if_crowded();
   }
 }

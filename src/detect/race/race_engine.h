@@ -78,10 +78,15 @@ class RaceEngine {
 
   void on(const Event& event, EventOrdinal ordinal) {
     if (is_access(event.kind)) {
-      if (!is_simple(event, ordinal)) on_access(event, ordinal);
+      if (!is_simple(event, ordinal)) on_access(event, ordinal, true);
     } else if (event.kind < EventKind::kEnter) {
       on_other(event, ordinal);
     }
+  }
+
+  // An event that orders nothing, whatever it is: an atomic access remains one.
+  void on_without_order(const Event& event, EventOrdinal ordinal) {
+    if (is_access(event.kind)) on_access(event, ordinal, false);
   }
 
   // Which thread had `slot` at `time`.
@@ -99,7 +104,7 @@ class RaceEngine {
   };
 
   bool is_simple(const Event& event, EventOrdinal ordinal);
-  void on_access(const Event& event, EventOrdinal ordinal);
+  void on_access(const Event& event, EventOrdinal ordinal, bool may_order);
   void on_other(const Event& event, EventOrdinal ordinal);
   void on_free(const Event& event, EventOrdinal ordinal);
 
