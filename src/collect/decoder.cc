@@ -11,7 +11,7 @@
 namespace heddle::collect {
 namespace {
 
-constexpr std::size_t kBatch = 2048;                  // events, 64 KiB
+constexpr std::size_t kBatch = 512;                   // events, 16 KiB
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -75,6 +75,7 @@ void Decoder::go_to(ThreadId thread) {
   thread_ = thread;
   if (thread >= threads_.size()) threads_.resize(thread + 1);
   if (thread >= catalog_.threads.size()) catalog_.threads.resize(thread + 1);
+  state_ = &threads_[thread];
 }
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
@@ -82,29 +83,23 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
-    if (out.events().size() >= kBatch && !resumed) {
+    if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
+    if (at >= words.size()) break;
+    if (out.size() >= kBatch && !resumed) {
       position = at;
       break;
     }
     const std::uint64_t header = words[at];
-    if (header == 0) break;
+    if (header == 0 || record_of(header) == HEDDLE_REC_SKIP) break;
+    Result<std::size_t> used{std::size_t{0}};
     if (record_of(header) == 0) {
-      if (tail == Tail::kWhole && !resumed) {
-        if (const std::size_t used = common_record(words.subspan(at), out); used != 0) {
-          at += used;
-          continue;
-        }
-      }
-      Result<std::size_t> used = slot_record(words.subspan(at), tail, resumed, out);
+      used = slot_record(words.subspan(at), tail, resumed, out);
       resumed = false;
-      if (!used.ok()) return used.error();
-      at += *used;
-      continue;
+    } else {
+      if (words_of(header) >= words.size() - at) return Error{"a record does not fit its block"};
+      resumed = record_of(header) == HEDDLE_REC_CONTINUE;
+      used = runtime_record(words.subspan(at), tail, out);
     }
-    if (record_of(header) == HEDDLE_REC_SKIP) break;
-    if (words_of(header) >= words.size() - at) return Error{"a record does not fit its block"};
-    resumed = record_of(header) == HEDDLE_REC_CONTINUE;
-    Result<std::size_t> used = runtime_record(words.subspan(at), tail, out);
     if (!used.ok()) return used.error();
     at += *used;
   }
@@ -112,6 +107,7 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
 }
 
 void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
+  deliver_calls(out);
   Event* event = out.room(1);
   *event = Event{};
   event->kind = EventKind::kSegment;
@@ -120,72 +116,86 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
   out.added(1);
 }
 
-// The records that nearly all of a trace consists of. Returns the number of words, 0 for a record
-// that takes the way of all others.
-std::size_t Decoder::common_record(std::span<const std::uint64_t> words, EventBuffer& out) {
-  const std::uint64_t header = words[0];  // bit 0: paused, and so no slot's address
-  const Unit* unit = units_.find(header);
-  if (unit == nullptr || (header - unit->slots_begin) % sizeof(heddle_slot) != 0) return 0;
-  const CompiledSlot& slot = unit->slots[(header - unit->slots_begin) / sizeof(heddle_slot)];
-  const std::size_t size = std::size_t{1} + slot.words;
-  if (size > words.size()) return 0;
-  switch (slot.kind) {
-    case HEDDLE_SLOT_SEGMENT:
-      if (!slot.simple) return 0;
-      if (flow_) add_segment(slot.id, out);
-      if (filter_ != nullptr) {
-        filtered_items(*unit, slot, words, out);
-      } else {
-        all_items(*unit, slot, words, out);
-      }
-      return size;
-    case HEDDLE_SLOT_FLOW_SEGMENT:
-      if (flow_) add_segment(slot.id, out);
-      return size;
-    case HEDDLE_SLOT_ENTER:
-      enter(slot, words, out);
-      return size;
-    case HEDDLE_SLOT_LEAVE:
-      leave(slot.id, out);
-      return size;
-    default:
-      return 0;
-  }
+// The records that nearly all of a trace consists of, from word `at` on. Returns where one stands
+// that takes the way of all others, or where the batch is full.
+std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
+                                    EventBuffer& out) {
+  return filter_ != nullptr ? common_records<true>(words, at, out)
+                            : common_records<false>(words, at, out);
 }
 
-void Decoder::all_items(const Unit& unit, const CompiledSlot& slot,
-                        std::span<const std::uint64_t> words, EventBuffer& out) {
+template <bool kFiltered>
+std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
+                                    EventBuffer& out) {
+  while (at < words.size() && out.size() < kBatch) {
+    const std::uint64_t header = words[at];
+    if (header == 0 || record_of(header) != 0) break;
+    const Unit* unit = units_.find(header);
+    const CompiledSlot* slot = unit != nullptr ? unit->slot_at(header) : nullptr;
+    if (slot == nullptr || slot->words >= words.size() - at) break;
+    const std::uint64_t* record = words.data() + at;
+    if (slot->simple) {
+      if (flow_) add_segment(slot->id, out);
+      if constexpr (kFiltered) {
+        filtered_items(*unit, *slot, record, out);
+      } else {
+        all_items(*unit, *slot, record, out);
+      }
+    } else if (slot->kind == HEDDLE_SLOT_ENTER) {
+      enter(*slot, record, out);
+    } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
+      leave(slot->id, out);
+    } else if (slot->kind == HEDDLE_SLOT_FLOW_SEGMENT) {
+      if (flow_) add_segment(slot->id, out);
+    } else {
+      break;
+    }
+    at += std::size_t{1} + slot->words;
+  }
+  return at;
+}
+
+inline void Decoder::all_items(const Unit& unit, const CompiledSlot& slot,
+                               const std::uint64_t* record, EventBuffer& out) {
   Event* event = out.room(slot.item_count);
-  for (const CompiledItem& item : unit.items_of(slot)) {
-    *event = item.event;
+  const CommonItem* item = unit.common_items.data() + slot.first_item;
+  const CommonItem* const end = item + slot.item_count;
+  for (; item != end; ++item, ++event) {
+    *event = item->event;
     event->thread = thread_;
-    event->address += words[item.base];
-    ++event;
+    event->address = item->event.address + record[item->base];
   }
   out.added(slot.item_count);
 }
 
-// Accesses of private memory become no events at all.
-void Decoder::filtered_items(const Unit& unit, const CompiledSlot& slot,
-                             std::span<const std::uint64_t> words, EventBuffer& out) {
-  const std::uint64_t thread = SharedFilter::thread_bits(thread_);
-  std::uint32_t looked_at = slot.item_count;
-  const FilterItem* item = unit.filter_items.data() + slot.first_item;
-  for (std::uint32_t i = 0; i < slot.item_count; ++i, ++item) {
-    const Address address = item->offset + words[item->base];
-    const auto look = filter_->look(address, item->size, item->packed | thread);
+// Accesses of private memory become no events at all. Events are made where they stay: one that is
+// put together elsewhere and then copied stalls the processor, because the copy's wide loads have
+// to wait for the narrow stores before them.
+inline void Decoder::filtered_items(const Unit& unit, const CompiledSlot& slot,
+                                    const std::uint64_t* record, EventBuffer& out) {
+  const SharedFilter::Owner owner = SharedFilter::owner(thread_);
+  const CommonItem* item = unit.common_items.data() + slot.first_item;
+  const CommonItem* const end = item + slot.item_count;
+  for (; item != end; ++item) {
+    const Address address = item->event.address + record[item->base];
+    const auto look = (address & item->unusual) == 0 ? filter_->look(address, item->packed, owner)
+                                                     : SharedFilter::Look::kUnknown;
     if (look == SharedFilter::Look::kPrivate) continue;
-    Event event = unit.items[slot.first_item + i].event;
-    event.thread = thread_;
-    event.address = address;
-    if (look == SharedFilter::Look::kShared) {
-      out.add(event);
-    } else {
-      filter_->pass_one(event, out);
-      --looked_at;
+    deliver_calls(out);
+    if (look == SharedFilter::Look::kUnknown) {
+      Event event = item->event;
+      event.thread = thread_;
+      event.address = address;
+      filter_->pass_counted(event, out);
+      continue;
     }
+    Event* event = out.room(1);
+    *event = item->event;
+    event->thread = thread_;
+    event->address = address;
+    out.added(1);
   }
-  filter_->count(looked_at);
+  filter_->count(slot.item_count);
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -193,10 +203,11 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
   const std::uint64_t address = words[0] & ~std::uint64_t{1};
   const bool paused = (words[0] & 1) != 0;
   const Unit* unit = units_.find(address);
-  if (unit == nullptr || (address - unit->slots_begin) % sizeof(heddle_slot) != 0) {
+  const CompiledSlot* found = unit != nullptr ? unit->slot_at(address) : nullptr;
+  if (found == nullptr) {
     return Error{fmt::format("a record names a slot at {:#x} that no unit has", address)};
   }
-  const CompiledSlot& slot = unit->slots[(address - unit->slots_begin) / sizeof(heddle_slot)];
+  const CompiledSlot& slot = *found;
   const std::size_t size = std::size_t{1} + slot.words + (paused ? 1 : 0);
   if (size > words.size()) return Error{"a record does not fit its block"};
   switch (slot.kind) {
@@ -207,7 +218,7 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       if (flow_) add_segment(slot.id, out);
       break;
     case HEDDLE_SLOT_ENTER:
-      enter(slot, words, out);
+      enter(slot, words.data(), out);
       break;
     case HEDDLE_SLOT_LEAVE:
       leave(slot.id, out);
@@ -216,7 +227,7 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       resync(slot, words[slot.words], out);
       break;
     case HEDDLE_SLOT_LIBCALL:
-      state().libcall = slot.id;
+      state_->libcall = slot.id;
       break;
   }
   return size;
@@ -244,7 +255,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
   // A word may be missing where the target died or a handler interrupted the segment.
   const bool may_miss = tail == Tail::kCut || paused;
   const auto items = unit.items_of(slot);
-  const std::size_t first = resumed ? std::min<std::size_t>(state().paused_item, items.size()) : 0;
+  const std::size_t first = resumed ? std::min<std::size_t>(state_->paused_item, items.size()) : 0;
   if (flow_ && !resumed) add_segment(slot.id, out);
   std::size_t i = first;
   for (; i < items.size(); ++i) {
@@ -267,7 +278,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
     const std::uint64_t length = words[item.next - (item.outcome ? 2u : 1u)];
     add_range(event, length == 0 ? 0 : length - 1, out);
   }
-  state().paused_item = static_cast<std::uint32_t>(i);
+  state_->paused_item = static_cast<std::uint32_t>(i);
 }
 
 Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words, Tail,
@@ -342,7 +353,7 @@ void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, 
   event.site = words[2] != 0 ? native_sites_.site(words[2], event.kind) : SiteId{0};
   if (event.kind == EventKind::kFence || is_access(event.kind)) {
     event.order = mode > 6 ? MemoryOrder::kSeqCst : static_cast<MemoryOrder>(mode);
-    if (event.site == 0) event.site = state().libcall;
+    if (event.site == 0) event.site = state_->libcall;
   } else {
     event.mode = mode != 0 ? LockMode::kShared : LockMode::kExclusive;
   }
@@ -368,7 +379,7 @@ void Decoder::text(std::uint64_t header, std::span<const std::uint64_t> words, E
       event.kind = EventKind::kMark;
       event.thread = thread_;
       event.value = catalog_.strings.intern(text);
-      out.add(event);
+      add(event, out);
       break;
     }
     case 3:
@@ -390,20 +401,30 @@ Status Decoder::unit(std::span<const std::uint64_t> words) {
   return units_.add(words[0], copy);
 }
 
-void Decoder::enter(const CompiledSlot& slot, std::span<const std::uint64_t> words,
-                    EventBuffer& out) {
-  Event event;
-  event.kind = EventKind::kEnter;
-  event.thread = thread_;
-  event.value = slot.id;
-  if (slot.has_this) event.address = words[1];
-  out.add(event);
-  state().calls.push_back({slot.id, slot.has_frame ? words[slot.words] : 0});
+void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out) {
+  state_->calls.push_back({.function = slot.id,
+                           .frame = slot.has_frame ? record[slot.words] : 0,
+                           .object = slot.has_this ? record[1] : 0});
+  if (filter_ == nullptr) deliver_calls(out);
+}
+
+void Decoder::deliver_pending_calls(EventBuffer& out) {
+  auto& calls = state_->calls;
+  for (; state_->delivered < calls.size(); ++state_->delivered) {
+    const Activation& call = calls[state_->delivered];
+    Event* event = out.room(1);
+    *event = Event{};
+    event->kind = EventKind::kEnter;
+    event->thread = thread_;
+    event->address = call.object;
+    event->value = call.function;
+    out.added(1);
+  }
 }
 
 void Decoder::leave(FunctionId function, EventBuffer& out) {
   // What was left by an exception or a jump wrote nothing: it ends here at the latest.
-  auto& calls = state().calls;
+  auto& calls = state_->calls;
   for (std::size_t depth = calls.size(); depth > 0; --depth) {
     if (calls[depth - 1].function != function) continue;
     pop_to(depth - 1, out);
@@ -412,7 +433,7 @@ void Decoder::leave(FunctionId function, EventBuffer& out) {
 }
 
 void Decoder::resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out) {
-  auto& calls = state().calls;
+  auto& calls = state_->calls;
   for (std::size_t depth = calls.size(); depth > 0; --depth) {
     if (calls[depth - 1].function != slot.id || calls[depth - 1].frame != frame) continue;
     pop_to(depth, out);
@@ -421,15 +442,16 @@ void Decoder::resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer&
 }
 
 void Decoder::pop_to(std::size_t depth, EventBuffer& out) {
-  auto& calls = state().calls;
-  while (calls.size() > depth) {
-    Event event;
-    event.kind = EventKind::kLeave;
-    event.thread = thread_;
-    event.value = calls.back().function;
-    out.add(event);
-    calls.pop_back();
+  auto& calls = state_->calls;
+  for (; state_->delivered > depth; --state_->delivered) {
+    Event* event = out.room(1);
+    *event = Event{};
+    event->kind = EventKind::kLeave;
+    event->thread = thread_;
+    event->value = calls[state_->delivered - 1].function;
+    out.added(1);
   }
+  calls.resize(std::min(calls.size(), depth));
 }
 
 }  // namespace heddle::collect

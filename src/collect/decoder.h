@@ -51,7 +51,8 @@ class Decoder {
   // the events before them were appended.
   Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out, std::size_t& at);
 
-  // From here on, only accesses that this filter passes become events.
+  // From here on, only accesses that this filter passes become events, and of calls only those in
+  // which something happens that does.
   void filter_by(SharedFilter* filter) { filter_ = filter; }
 
   ThreadId thread() const { return thread_; }
@@ -68,9 +69,11 @@ class Decoder {
   struct Activation {
     FunctionId function{};
     std::uint64_t frame{};  // token of a function that catches jumps, else 0
+    Address object{};       // `this` of a method
   };
   struct ThreadState {
     std::vector<Activation> calls;
+    std::size_t delivered{};  // how many of them the consumer knows
     SiteId libcall{};
     std::uint32_t paused_item{};
   };
@@ -80,13 +83,18 @@ class Decoder {
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
                                      EventBuffer& out);
-  std::size_t common_record(std::span<const std::uint64_t> words, EventBuffer& out);
-  void all_items(const Unit& unit, const CompiledSlot& slot, std::span<const std::uint64_t> words,
+  std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
+                             EventBuffer& out);
+  template <bool kFiltered>
+  std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
+                             EventBuffer& out);
+  void all_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                  EventBuffer& out);
-  void filtered_items(const Unit& unit, const CompiledSlot& slot,
-                      std::span<const std::uint64_t> words, EventBuffer& out);
+  void filtered_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
+                      EventBuffer& out);
   void add_segment(SegmentId segment, EventBuffer& out);
   void add(const Event& event, EventBuffer& out) {
+    deliver_calls(out);
     if (filter_ != nullptr) {
       filter_->pass_one(event, out);
     } else {
@@ -100,11 +108,14 @@ class Decoder {
   void event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   void text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   Status unit(std::span<const std::uint64_t> words);
-  void enter(const CompiledSlot& slot, std::span<const std::uint64_t> words, EventBuffer& out);
+  void enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out);
   void leave(FunctionId function, EventBuffer& out);
   void resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out);
   void pop_to(std::size_t depth, EventBuffer& out);
-  ThreadState& state() { return threads_[thread_]; }
+  void deliver_calls(EventBuffer& out) {
+    if (state_->delivered != state_->calls.size()) deliver_pending_calls(out);
+  }
+  void deliver_pending_calls(EventBuffer& out);
   void go_to(ThreadId thread);
 
   Catalog& catalog_;
@@ -115,6 +126,7 @@ class Decoder {
   NativeSites native_sites_;
   ThreadId thread_ = 0;
   std::vector<ThreadState> threads_;
+  ThreadState* state_ = nullptr;  // of thread_
   bool saw_units_ = false;
   std::vector<std::string> notes_;
   std::vector<Decision> decisions_;

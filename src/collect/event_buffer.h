@@ -21,6 +21,7 @@ class EventBuffer {
     ++used_;
   }
   void clear() { used_ = 0; }
+  std::size_t size() const { return used_; }
   std::span<const Event> events() const { return {events_.data(), used_}; }
 
  private:

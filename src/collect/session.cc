@@ -136,9 +136,11 @@ class Session::Region {
     return std::clamp(count, next, next + block_count_);
   }
 
+  // A target that sleeps found the ring full, and is woken when half of it is free.
   void release(std::uint64_t count) {
     __atomic_store_n(&shared_->released, count, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&shared_->target_sleeps, __ATOMIC_SEQ_CST) != 0) {
+    if (__atomic_load_n(&shared_->target_sleeps, __ATOMIC_SEQ_CST) != 0 &&
+        submitted(count) - count <= block_count_ / 2) {
       futex(&shared_->released, FUTEX_WAKE, 1, nullptr);
     }
   }

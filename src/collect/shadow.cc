@@ -11,9 +11,8 @@ namespace heddle::collect {
 namespace {
 
 constexpr std::size_t kTableBytes =
-    (std::size_t{1} << (Shadow::kAddressBits - Shadow::kChunkBits)) * sizeof(std::uint64_t*);
-constexpr std::size_t kChunkBytes =
-    (std::size_t{1} << (Shadow::kChunkBits - Shadow::kGranuleBits)) * sizeof(std::uint64_t);
+    (std::size_t{1} << (Shadow::kAddressBits - Shadow::kChunkBits)) * sizeof(Shadow::Chunk*);
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 void* reserve(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
@@ -22,17 +21,28 @@ void* reserve(std::size_t bytes) {
   return memory;
 }
 
+// At a multiple of a huge page, with nothing left over on either side.
+void* reserve_aligned(std::size_t bytes) {
+  auto* memory = static_cast<char*>(reserve(bytes + kHugePage));
+  const std::size_t before =
+      (kHugePage - reinterpret_cast<std::uintptr_t>(memory) % kHugePage) % kHugePage;
+  if (before != 0) munmap(memory, before);
+  if (before != kHugePage) munmap(memory + before + bytes, kHugePage - before);
+  return memory + before;
+}
+
 }  // namespace
 
-Shadow::Shadow() : table_(static_cast<std::uint64_t**>(reserve(kTableBytes))) {}
+Shadow::Shadow() : table_(static_cast<Chunk**>(reserve(kTableBytes))) {}
 
 Shadow::~Shadow() {
-  for (std::uint64_t* chunk : chunks_) munmap(chunk, kChunkBytes);
+  for (Chunk* chunk : chunks_) munmap(chunk, sizeof(Chunk));
   munmap(static_cast<void*>(table_), kTableBytes);
 }
 
-std::uint64_t* Shadow::make_chunk(Address address) {
-  auto* chunk = static_cast<std::uint64_t*>(reserve(kChunkBytes));
+Shadow::Chunk* Shadow::make_chunk(Address address) {
+  static_assert(sizeof(Chunk) % kHugePage == 0);
+  auto* chunk = static_cast<Chunk*>(reserve_aligned(sizeof(Chunk)));
   chunks_.push_back(chunk);
   table_[address >> kChunkBits] = chunk;
   return chunk;
@@ -44,11 +54,8 @@ void Shadow::clear(Address address, std::uint64_t size) {
   while (address < end) {
     const Address chunk_end = ((address >> kChunkBits) + 1) << kChunkBits;
     const Address part_end = std::min(end, chunk_end);
-    if (std::uint64_t* chunk = table_[address >> kChunkBits]; chunk != nullptr) {
-      const Address mask = (Address{1} << kChunkBits) - 1;
-      const std::size_t first = (address & mask) >> kGranuleBits;
-      const std::size_t last = ((part_end - 1) & mask) >> kGranuleBits;
-      std::memset(chunk + first, 0, (last - first + 1) * sizeof(std::uint64_t));
+    if (Chunk* chunk = table_[address >> kChunkBits]; chunk != nullptr) {
+      std::memset(chunk->states + place(address), 0, place(part_end - 1) - place(address) + 1);
     }
     address = part_end;
   }

@@ -21,8 +21,25 @@ Event SharedFilter::unpack(std::uint64_t word, Address granule) {
   return event;
 }
 
-// Granule by granule. Whether the access passes; the last private accesses of granules that become
-// shared by it go to `out`.
+// An access to one granule. Whether the granule is shared; the last private access of one that
+// becomes shared by it goes to `out`.
+bool SharedFilter::touch(Address address, std::uint64_t packed, ThreadId thread, EventBuffer& out) {
+  Shadow::Chunk& chunk = shadow_.chunk(address);
+  std::uint8_t& state = chunk.states[Shadow::place(address)];
+  std::uint64_t& word = chunk.words[Shadow::place(address)];
+  if (state == kShared) return true;
+  const Owner mine = owner(thread);
+  if (state != kUntouched && (word & kThreadBits) != mine.bits) {
+    out.add(unpack(word, address & ~kGranuleMask));
+    state = kShared;
+    return true;
+  }
+  state = mine.state;
+  word = packed | mine.bits | (address & kGranuleMask) << kOffsetShift;
+  return false;
+}
+
+// Granule by granule. Whether the access passes.
 bool SharedFilter::access(const Event& event, EventBuffer& out) {
   if (event.size == 0) return false;
   const Address end = event.address + event.size;
@@ -32,29 +49,19 @@ bool SharedFilter::access(const Event& event, EventBuffer& out) {
     const Address next = std::min(end, (at & ~kGranuleMask) + kGranuleMask + 1);
     Event part = event;
     part.size = static_cast<std::uint32_t>(next - at) & 0x7fffffffu;
-    const std::uint64_t mine = pack(part) | thread_bits(event.thread);
-    switch (look(at, part.size, mine)) {
-      case Look::kPrivate:
-        break;
-      case Look::kShared:
-        shared = true;
-        break;
-      case Look::kUnknown: {
-        std::uint64_t& word = shadow_.at(at);
-        out.add(unpack(word, at & ~kGranuleMask));
-        word = kShared;
-        shared = true;
-        break;
-      }
-    }
+    shared |= touch(at, pack(part), event.thread, out);
     at = next;
   }
   return shared;
 }
 
 void SharedFilter::pass_one(const Event& event, EventBuffer& out) {
+  if (is_access(event.kind)) ++accesses_;
+  pass_counted(event, out);
+}
+
+void SharedFilter::pass_counted(const Event& event, EventBuffer& out) {
   if (is_access(event.kind)) {
-    ++accesses_;
     if (!access(event, out)) return;
   } else if (event.kind == EventKind::kAlloc) {
     shadow_.clear(event.address, event.value);

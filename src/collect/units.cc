@@ -160,7 +160,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   for (std::size_t i = 0; i < parts.slots.size(); ++i) {
     const heddle_slot& raw = parts.slots[i];
     CompiledSlot slot;
-    slot.kind = static_cast<heddle_slot_kind>(raw.kind);
+    slot.kind = raw.kind;
     slot.words = raw.words;
     slot.first_item = static_cast<std::uint32_t>(unit->items.size());
     switch (raw.kind) {
@@ -201,10 +201,12 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
     unit->slots.push_back(slot);
   }
 
-  unit->filter_items.reserve(unit->items.size());
+  unit->common_items.reserve(unit->items.size());
   for (const CompiledItem& item : unit->items) {
-    unit->filter_items.push_back(
-        {item.event.address, SharedFilter::pack(item.event), item.event.size, item.base});
+    unit->common_items.push_back({.event = item.event,
+                                  .packed = SharedFilter::pack(item.event),
+                                  .unusual = SharedFilter::unusual_bits(item.event.size),
+                                  .base = item.base});
   }
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(

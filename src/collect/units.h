@@ -18,6 +18,7 @@
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,23 +40,24 @@ struct CompiledItem {
   std::uint32_t flag{};  // the item's site in its own unit: index of its flag
 };
 
-// The same for whoever first asks whether the access is of interest (shared_filter.h).
-struct FilterItem {
-  std::uint64_t offset{};
-  std::uint64_t packed{};
-  std::uint32_t size{};
-  std::uint32_t base{};
+// What of it the common way of decoding needs, in one cache line.
+struct alignas(64) CommonItem {
+  Event event;             // as above
+  std::uint64_t packed{};  // for SharedFilter
+  Address unusual{};     // address bits of which none is set in an access that the filter can judge
+                         // at one glance
+  std::uint32_t base{};  // as above
 };
 
 struct CompiledSlot {
-  heddle_slot_kind kind{};
-  std::uint8_t words{};  // after the header
-  bool simple{};         // no dynamic sizes, no outcomes, no fences
-  bool has_this{};       // an enter whose first word is the object
-  bool has_frame{};      // an enter whose last word is its frame
-  std::uint32_t id{};    // segment, function or site, in the trace's catalog
+  std::uint32_t id{};  // segment, function or site, in the trace's catalog
   std::uint32_t first_item{};
   std::uint32_t item_count{};
+  std::uint8_t kind{};    // heddle_slot_kind
+  std::uint8_t words{};   // after the header
+  bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences
+  bool has_this : 1 {};   // an enter whose first word is the object
+  bool has_frame : 1 {};  // an enter whose last word is its frame
 };
 
 struct Unit {
@@ -66,9 +68,15 @@ struct Unit {
   std::uint64_t site_count{};
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
-  std::vector<FilterItem> filter_items;  // one for each of `items`
+  std::vector<CommonItem> common_items;  // one for each of `items`
   std::string name;
 
+  // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
+  const CompiledSlot* slot_at(std::uint64_t slot) const {
+    static_assert(sizeof(heddle_slot) == 8);
+    const std::uint64_t number = std::rotr(slot - slots_begin, 3);
+    return number < slots.size() ? &slots[number] : nullptr;
+  }
   std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {
     return {items.data() + slot.first_item, slot.item_count};
   }

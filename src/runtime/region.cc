@@ -75,10 +75,16 @@ bool map_region(Region* region) {
   return true;
 }
 
-void wake_collector(heddle_shared* shared) {
+// A sleeping collector has all but the newest blocks behind it. It is woken for half a ring at a
+// time: a wake-up costs as much as the decoding of some thousand words, and a collector that nobody
+// wakes looks by itself every few milliseconds.
+void wake_collector(const Region* region) {
+  heddle_shared* shared = region->shared;
   // Pairs with the collector's: set collector_sleeps, then look at submitted again.
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&shared->collector_sleeps, __ATOMIC_RELAXED) != 0) {
+  if (__atomic_load_n(&shared->collector_sleeps, __ATOMIC_RELAXED) == 0) return;
+  const uint64_t waiting = shared->submitted - __atomic_load_n(&shared->released, __ATOMIC_RELAXED);
+  if (waiting >= region->block_count / 2) {
     futex_wake(reinterpret_cast<const uint32_t*>(&shared->submitted), 1, true);
   }
 }
@@ -156,7 +162,7 @@ void region_drop(Region* region) {
 void region_submit(Region* region) {
   heddle_shared* shared = region->shared;
   __atomic_store_n(&shared->submitted, shared->submitted + 1, __ATOMIC_RELEASE);
-  if (!region->private_memory) wake_collector(shared);
+  if (!region->private_memory) wake_collector(region);
 }
 
 uint64_t* region_next_block(Region* region) {
