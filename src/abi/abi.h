@@ -20,20 +20,26 @@
  *   base = tls.cursor; if (base > tls.limit) base = __heddle_refill(base);
  *   base[0] = &slot;
  *   for each access, before the access:
- *     if (site is atomic or volatile, or its flag byte is set)
+ *     if (site is atomic or volatile, or its sled was turned into a jump)
  *       base = __heddle_point(base, &flag, address);
  *     if (its address is dynamic) base[k] = address;
  *   tls.cursor = base + 1 + words;            after the segment's last access
  *
- * The inline tests. A record ends with storing the cursor, so base is tls.cursor at every test,
- * also in the middle of a record, and need not be passed. Each test is a compare and a jump to a
- * call, with the call's arguments as words behind it; it may replace r11, which holds the base,
- * memory and the flags, and nothing else (runtime/inline_entry.cc):
+ * A record ends with storing the cursor, so base is tls.cursor wherever inline code leaves the
+ * function, also in the middle of a record, and need not be passed. What it calls may replace r11,
+ * which holds the base, memory and the flags, and nothing else (runtime/inline_entry.cc). The test
+ * of the limit is a compare and a jump to a call, with its argument as a word behind it:
  *
  *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  .long (go on) - .
- *     cmpb $0, flag;     jne …     lea address, %r11; call __heddle_point_inline;
- *                                  .long flag - .;  .long (go on) - .
- *     cmpb $0, *flow;    jne …     call __heddle_flow_inline;  .long slot - .;  .long (go on) - .
+ *
+ * Sleds. Before an access that is not atomic, and in a segment that only the flow level records,
+ * stands a sled: a no-operation of five bytes, HEDDLE_SLED_BYTES. A run that wants the scheduling
+ * points or the flow level turns the sleds into jumps while the module loads (runtime/sleds.h);
+ * others pay for nothing. The sections HEDDLE_POINTS_SECTION and HEDDLE_FLOWS_SECTION of a module
+ * say where they are and what they stand for, as packed entries:
+ *
+ *     point   .long sled - .;  .long flag - .;  .byte n;  n bytes: leaq address, %r11
+ *     flow    .long sled - .;  .long slot - .
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
  *
@@ -66,7 +72,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 2
+#define HEDDLE_ABI_VERSION 3
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -114,9 +120,16 @@ struct heddle_unit {
   uint64_t symbol_count;
   uint8_t* site_flags; /* one byte per site; not zero: a scheduling point stands before it */
   uint64_t site_count;
-  const char* name; /* of the source file */
-  uint8_t* flow;    /* a byte that the runtime keeps equal to __heddle_flow */
+  const char* name;      /* of the source file */
+  const uint8_t* points; /* the sleds of the whole module */
+  const uint8_t* points_end;
+  const uint8_t* flows;
+  const uint8_t* flows_end;
 };
+
+#define HEDDLE_POINTS_SECTION "heddle_points"
+#define HEDDLE_FLOWS_SECTION "heddle_flows"
+#define HEDDLE_SLED_BYTES {0x0f, 0x1f, 0x44, 0x00, 0x08} /* nopl 8(%rax,%rax) */
 
 /* The section of an object file that holds the catalogs and layouts of its units, for tools that
  * read object files: for each unit this header, the catalog and the layout, each padded to 8 bytes.
@@ -144,8 +157,6 @@ struct heddle_tls {
 
 extern HEDDLE_EXPORT __thread struct heddle_tls __heddle_tls
     __attribute__((tls_model("initial-exec")));
-extern HEDDLE_EXPORT uint8_t
-    __heddle_flow; /* the flow level is on: write HEDDLE_SLOT_FLOW_SEGMENT */
 
 HEDDLE_EXPORT void __heddle_register(const struct heddle_unit* unit);
 HEDDLE_EXPORT void __heddle_unregister(const struct heddle_unit* unit);

@@ -20,6 +20,9 @@ using llvm::IRBuilder;
 using llvm::isa;
 using llvm::Value;
 
+// A place that the runtime may turn into a jump (abi/abi.h, "sleds").
+#define HEDDLE_SLED "1:\n\t.byte 15, 31, 68, 0, 8"
+
 class Emitter {
  public:
   Emitter(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
@@ -52,8 +55,8 @@ class Emitter {
   Value* position(IRBuilder<>& builder) { return builder.CreateLoad(pointer_, position_); }
   void ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room);
   void refill_if_full(IRBuilder<>& builder);
-  void inline_test(IRBuilder<>& builder, const char* code, const char* operands,
-                   llvm::ArrayRef<Value*> values, llvm::Type* tested);
+  void inline_code(IRBuilder<>& builder, const char* code, const char* operands,
+                   llvm::ArrayRef<Value*> values);
   void put(IRBuilder<>& builder, unsigned word, Value* value);
   void put_slot(IRBuilder<>& builder, std::uint32_t slot);
   void advance(IRBuilder<>& builder, unsigned words);
@@ -108,17 +111,17 @@ bool Emitter::looks_harmless(const llvm::CallBase& call) const {
 
 void Emitter::refill_if_full(IRBuilder<>& builder) {
   Value* limit = builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), 8);
-  inline_test(builder,
+  inline_code(builder,
               "cmpq $2, %r11\n\tja 2f\n1:\n\t.subsection 1\n2:\n\t"
               "callq *__heddle_refill_inline@GOTPCREL(%rip)\n\t.long 1b-.\n\t.previous",
-              "*m", {limit}, pointer_);
+              "*m", {limit});
 }
 
-// A test with its cold part, as inline assembly: to the optimiser one instruction that may change
-// memory, instead of three blocks for every access. The cold part stands behind the functions of
-// the section.
-void Emitter::inline_test(IRBuilder<>& builder, const char* code, const char* operands,
-                          llvm::ArrayRef<Value*> values, llvm::Type* tested) {
+// Inline assembly that may leave the function and come back: to the optimiser one instruction that
+// may change memory, instead of three blocks for every access. Memory operands are given as
+// addresses.
+void Emitter::inline_code(IRBuilder<>& builder, const char* code, const char* operands,
+                          llvm::ArrayRef<Value*> values) {
   std::vector<Value*> arguments{position(builder)};
   std::vector<llvm::Type*> types{pointer_};
   for (Value* value : values) {
@@ -131,13 +134,11 @@ void Emitter::inline_test(IRBuilder<>& builder, const char* code, const char* op
   auto* assembly = llvm::InlineAsm::get(type, code, constraints, /*hasSideEffects=*/true);
   llvm::CallInst* call = builder.CreateCall(assembly, arguments);
   call->addFnAttr(llvm::Attribute::NoUnwind);
-  // Memory operands are given as addresses; the type says how they would be accessed.
   unsigned number = 0;
   for (llvm::StringRef rest = operands; !rest.empty(); rest = rest.split(',').second) {
     ++number;
     if (!rest.starts_with("*m")) continue;
-    call->addParamAttr(number, llvm::Attribute::get(context_, llvm::Attribute::ElementType,
-                                                    number == 1 ? tested : byte_));
+    call->addParamAttr(number, llvm::Attribute::get(context_, llvm::Attribute::ElementType, byte_));
   }
   builder.CreateStore(call, position_);
 }
@@ -180,12 +181,12 @@ void Emitter::point(IRBuilder<>& builder, const PlannedItem& item) {
     call_point(builder, item);
     return;
   }
-  llvm::Constant* flag = unit_.flag_address(item.site);
-  inline_test(builder,
-              "cmpb $$0, $2\n\tjne 2f\n1:\n\t.subsection 1\n2:\n\tleaq $4, %r11\n\t"
-              "callq *__heddle_point_inline@GOTPCREL(%rip)\n\t.long ${3:c}-.\n\t.long 1b-.\n\t"
-              ".previous",
-              "*m,i,*m", {flag, flag, item.access.address}, byte_);
+  inline_code(builder,
+              HEDDLE_SLED
+              "\n\t.pushsection " HEDDLE_POINTS_SECTION
+              ",\"aR?\",@progbits\n\t.long 1b-.\n\t.long ${2:c}-.\n\t.byte 3f-2f\n2:\n\t"
+              "leaq $3, %r11\n3:\n\t.popsection",
+              "i,*m", {unit_.flag_address(item.site), item.access.address});
 }
 
 void Emitter::put_item(IRBuilder<>& builder, const PlannedItem& item) {
@@ -250,14 +251,13 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
   advance(builder, 1 + step.words);
 }
 
-// Nothing but a test of the level when the flow level is off.
+// Nothing at all when the flow level is off.
 void Emitter::emit_flow_segment(const Step& step) {
   IRBuilder<> builder(step.at);
-  inline_test(builder,
-              "cmpb $$0, $2\n\tjne 2f\n1:\n\t.subsection 1\n2:\n\t"
-              "callq *__heddle_flow_inline@GOTPCREL(%rip)\n\t.long ${3:c}-.\n\t.long 1b-.\n\t"
-              ".previous",
-              "*m,i", {unit_.flow_address(), unit_.slot_address(step.slot)}, byte_);
+  inline_code(builder,
+              HEDDLE_SLED "\n\t.pushsection " HEDDLE_FLOWS_SECTION
+                          ",\"aR?\",@progbits\n\t.long 1b-.\n\t.long ${2:c}-.\n\t.popsection",
+              "i", {unit_.slot_address(step.slot)});
 }
 
 void Emitter::redirect(llvm::CallBase& call) {

@@ -18,9 +18,7 @@ Unit::Unit(llvm::Module& module)
     : module_(module),
       byte_(llvm::Type::getInt8Ty(module.getContext())),
       slots_placeholder_(placeholder("heddle.slots.placeholder")),
-      flags_placeholder_(placeholder("heddle.flags.placeholder")),
-      flow_(new GlobalVariable(module, byte_, /*isConstant=*/false, GlobalValue::PrivateLinkage,
-                               ConstantInt::get(byte_, 0), "heddle.flow")) {}
+      flags_placeholder_(placeholder("heddle.flags.placeholder")) {}
 
 GlobalVariable* Unit::placeholder(const char* name) {
   auto* variable = new GlobalVariable(module_, byte_, /*isConstant=*/false,
@@ -95,11 +93,20 @@ GlobalVariable* Unit::emit_bytes(const char* name, const char* section,
   return variable;
 }
 
+// Where a section of the module that this unit becomes part of begins or ends: the linker knows.
+// Null when it has no such section.
+GlobalVariable* Unit::section_edge(const char* name) {
+  if (GlobalVariable* known = module_.getGlobalVariable(name)) return known;
+  auto* edge = new GlobalVariable(module_, byte_, /*isConstant=*/true,
+                                  GlobalValue::ExternalWeakLinkage, nullptr, name);
+  edge->setVisibility(GlobalValue::HiddenVisibility);
+  return edge;
+}
+
 void Unit::finish() {
   if (slots_.empty()) {
     slots_placeholder_->eraseFromParent();
     flags_placeholder_->eraseFromParent();
-    flow_->eraseFromParent();
     return;
   }
   llvm::LLVMContext& context = module_.getContext();
@@ -151,9 +158,9 @@ void Unit::finish() {
       emit_bytes("heddle.name", nullptr,
                  {reinterpret_cast<const std::uint8_t*>(source.c_str()), source.size() + 1});
 
-  llvm::StructType* type =
-      llvm::StructType::get(context, {half, half, pointer, word, pointer, word, pointer, word,
-                                      pointer, word, pointer, word, pointer, pointer});
+  llvm::StructType* type = llvm::StructType::get(
+      context, {half, half, pointer, word, pointer, word, pointer, word, pointer, word, pointer,
+                word, pointer, pointer, pointer, pointer, pointer});
   llvm::Constant* fields[] = {ConstantInt::get(half, HEDDLE_ABI_VERSION),
                               ConstantInt::get(half, 0),
                               slots,
@@ -167,7 +174,10 @@ void Unit::finish() {
                               flags,
                               ConstantInt::get(word, catalog_.sites.size()),
                               name,
-                              flow_};
+                              section_edge("__start_" HEDDLE_POINTS_SECTION),
+                              section_edge("__stop_" HEDDLE_POINTS_SECTION),
+                              section_edge("__start_" HEDDLE_FLOWS_SECTION),
+                              section_edge("__stop_" HEDDLE_FLOWS_SECTION)};
   auto* unit = new GlobalVariable(module_, type, /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                   llvm::ConstantStruct::get(type, fields), "heddle.unit");
   emit_registration(unit);

@@ -36,7 +36,6 @@ class Unit {
 
   llvm::Constant* slot_address(std::uint32_t slot) const;
   llvm::Constant* flag_address(SiteId site) const;
-  llvm::Constant* flow_address() const { return flow_; }
 
   // Emits the tables, the constructor that registers them and the destructor that takes them back.
   void finish();
@@ -45,6 +44,7 @@ class Unit {
   llvm::GlobalVariable* placeholder(const char* name);
   llvm::GlobalVariable* emit_bytes(const char* name, const char* section,
                                    std::span<const std::uint8_t> bytes);
+  llvm::GlobalVariable* section_edge(const char* name);
   void emit_registration(llvm::GlobalVariable* unit);
 
   llvm::Module& module_;
@@ -56,7 +56,6 @@ class Unit {
   llvm::DenseMap<llvm::GlobalVariable*, std::uint32_t> symbol_numbers_;
   llvm::GlobalVariable* slots_placeholder_;
   llvm::GlobalVariable* flags_placeholder_;
-  llvm::GlobalVariable* flow_;  // a byte: the flow level is on
 };
 
 }  // namespace heddle::instrument

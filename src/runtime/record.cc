@@ -11,7 +11,6 @@
 using namespace heddle::rt;
 
 __thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7), nullptr};
-uint8_t __heddle_flow = 0;
 
 namespace heddle::rt {
 
@@ -97,8 +96,6 @@ bool stream_open(uint32_t parent_pid) {
   g_stream.thread = 0;
   g_stream.recording = g_stream.level != HEDDLE_LEVEL_OFF &&
                        region_open(&g_stream.region, g_stream.level, parent_pid);
-  __heddle_flow = g_stream.recording && g_stream.level == HEDDLE_LEVEL_FLOW;
-  publish_flow();
   raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
   if (g_stream.recording) {
     uint64_t* block = region_next_block(&g_stream.region);
@@ -113,10 +110,12 @@ bool stream_open(uint32_t parent_pid) {
   return g_stream.recording;
 }
 
+bool stream_records_flow() {
+  return g_stream.recording && g_stream.level == HEDDLE_LEVEL_FLOW;
+}
+
 void stream_stop() {
   g_stream.recording = false;
-  __heddle_flow = 0;
-  publish_flow();
 }
 
 void rec_event(EventKind kind, LockMode mode, OpOutcome outcome, uint32_t small, uint64_t address,

@@ -85,9 +85,6 @@ size_t native_stack(const void** frames, size_t capacity);
 size_t unit_count();
 const heddle_unit* unit_at(size_t index);
 
-// Tells every unit whether the flow level is on.
-void publish_flow();
-
 // ---- hand-over ------------------------------------------------------------------------------
 
 void rec_give();                 // the caller is about to pass the baton on

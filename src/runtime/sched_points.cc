@@ -1,8 +1,8 @@
 // Which accesses are scheduling points (option `points`).
 //
-// Instrumented code looks at a flag per site, so that accesses that are none cost a comparison. In
-// the mode `shared` all flags are set, and an access counts only when its 8 bytes are shared, as
-// far as a run can know without having seen its end:
+// Instrumented code has a sled before each access (sleds.h), so that accesses that are none cost
+// nothing. In the mode `shared` all of them are points, and an access counts only when its 8 bytes
+// are shared, as far as a run can know without having seen its end:
 //
 //   - variables with static storage are, from the start: whoever knows their names can reach them;
 //   - other memory is when a second owner touches it. A thread is a new owner after it has created
@@ -12,6 +12,7 @@
 // there before is chance. The shadow is exact (pages found by their number, no hashing of granules
 // onto each other), because an address must never decide who runs.
 #include "runtime/schedule.h"
+#include "runtime/sleds.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -227,8 +228,10 @@ void sched_unit_registered(const heddle_unit* unit) {
   if (g_sched.shared_only) note_static_storage(unit);
   if (strcmp(mode, "all") == 0 || strcmp(mode, "shared") == 0) {
     memset(unit->site_flags, 1, unit->site_count);
+    sleds_place_all_points(unit);
   } else if (strncmp(mode, "sites:", 6) == 0) {
     flag_named_sites(unit, mode + 6);
+    sleds_place_flagged_points(unit);
   }
 }
 

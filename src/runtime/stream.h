@@ -39,6 +39,7 @@ bool stream_open(uint32_t parent_pid);
 
 // From here on the words of everybody go to scratch blocks.
 void stream_stop();
+bool stream_records_flow();
 
 // Signals that wait for a safe point (signals.cc). While there are any, limits stay closed.
 bool signals_pending();

@@ -3,6 +3,7 @@
 #include "runtime/record.h"
 #include "runtime/say.h"
 #include "runtime/sched.h"
+#include "runtime/sleds.h"
 #include "runtime/start.h"
 #include "runtime/stream.h"
 
@@ -81,12 +82,6 @@ void write_unit(const heddle_unit* unit) {
   __heddle_tls.cursor = at + 4;
 }
 
-void publish_flow() {
-  for (size_t i = 0; i < g_count; ++i) {
-    if (g_units[i]->flow != nullptr) *g_units[i]->flow = __heddle_flow;
-  }
-}
-
 void write_all_units() {
   for (size_t i = 0; i < g_count; ++i) write_unit(g_units[i]);
 }
@@ -108,7 +103,7 @@ void __heddle_register(const heddle_unit* unit) {
     return;
   }
   g_units[g_count++] = unit;
-  if (unit->flow != nullptr) *unit->flow = __heddle_flow;
+  if (stream_records_flow()) sleds_place_flows(unit);
   sched_unit_registered(unit);
   write_modules();
   write_unit(unit);

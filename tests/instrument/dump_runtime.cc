@@ -10,6 +10,8 @@
  *   points = length:u64 (address of the flag:u64 address:u64)* */
 #include "abi/abi.h"
 #include "runtime/record.h"
+#include "runtime/say.h"
+#include "runtime/sleds.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +33,6 @@ static unsigned block_count;
 __thread struct heddle_tls __heddle_tls
     __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL};
 static __thread struct block* mine;
-uint8_t __heddle_flow;
 
 static struct point {
   const uint8_t* flag;
@@ -79,9 +80,9 @@ void __heddle_register(const struct heddle_unit* unit) {
   if (unit->abi_version != HEDDLE_ABI_VERSION || unit_count == MAX_UNITS) abort();
   pthread_mutex_lock(&lock);
   const char* flow = getenv("HEDDLE_DUMP_FLOW");
-  *unit->flow = flow != NULL && *flow == '1';
+  if (flow != NULL && *flow == '1') heddle::rt::sleds_place_flows(unit);
   const char* points = getenv("HEDDLE_DUMP_POINTS");
-  if (points != NULL && *points == '1') memset(unit->site_flags, 1, unit->site_count);
+  if (points != NULL && *points == '1') heddle::rt::sleds_place_all_points(unit);
   if (unit_count == 0) atexit(dump);
   units[unit_count++] = unit;
   pthread_mutex_unlock(&lock);
@@ -130,6 +131,11 @@ thread_local int t_inside = 0;
 
 bool dormant() {
   return false;
+}
+
+void say(const char* format, ...) {
+  fputs(format, stderr);
+  abort();
 }
 
 void rec_event(EventKind kind, LockMode, OpOutcome, uint32_t small, uint64_t address, uint64_t,
