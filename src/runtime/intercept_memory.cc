@@ -211,40 +211,72 @@ RT_EXPORT void* pvalloc(size_t size) {
   return block;
 }
 
-// The operators, under the names the Itanium ABI gives them. The real ones are those of the C++
-// library that is loaded; without one nobody calls these.
-#define RT_OPERATOR(symbol, result, parameters, arguments)         \
-  RT_EXPORT result symbol parameters {                             \
-    using Function = result(*) parameters;                         \
-    static Function real = nullptr;                                \
-    Function function = __atomic_load_n(&real, __ATOMIC_RELAXED);  \
-    if (function == nullptr) {                                     \
-      function = reinterpret_cast<Function>(next_symbol(#symbol)); \
-      __atomic_store_n(&real, function, __ATOMIC_RELAXED);         \
-    }                                                              \
-    t_outer_pc = CALLER;                                           \
-    return function arguments;                                     \
-  }
+namespace {
 
-RT_OPERATOR(_Znwm, void*, (size_t size), (size))
-RT_OPERATOR(_Znam, void*, (size_t size), (size))
-RT_OPERATOR(_ZnwmRKSt9nothrow_t, void*, (size_t size, const void* tag), (size, tag))
-RT_OPERATOR(_ZnamRKSt9nothrow_t, void*, (size_t size, const void* tag), (size, tag))
-RT_OPERATOR(_ZnwmSt11align_val_t, void*, (size_t size, size_t alignment), (size, alignment))
-RT_OPERATOR(_ZnamSt11align_val_t, void*, (size_t size, size_t alignment), (size, alignment))
-RT_OPERATOR(_ZnwmSt11align_val_tRKSt9nothrow_t, void*,
-            (size_t size, size_t alignment, const void* tag), (size, alignment, tag))
-RT_OPERATOR(_ZnamSt11align_val_tRKSt9nothrow_t, void*,
-            (size_t size, size_t alignment, const void* tag), (size, alignment, tag))
-RT_OPERATOR(_ZdlPv, void, (void* block), (block))
-RT_OPERATOR(_ZdaPv, void, (void* block), (block))
-RT_OPERATOR(_ZdlPvm, void, (void* block, size_t size), (block, size))
-RT_OPERATOR(_ZdaPvm, void, (void* block, size_t size), (block, size))
-RT_OPERATOR(_ZdlPvRKSt9nothrow_t, void, (void* block, const void* tag), (block, tag))
-RT_OPERATOR(_ZdaPvRKSt9nothrow_t, void, (void* block, const void* tag), (block, tag))
-RT_OPERATOR(_ZdlPvSt11align_val_t, void, (void* block, size_t alignment), (block, alignment))
-RT_OPERATOR(_ZdaPvSt11align_val_t, void, (void* block, size_t alignment), (block, alignment))
-RT_OPERATOR(_ZdlPvmSt11align_val_t, void, (void* block, size_t size, size_t alignment),
-            (block, size, alignment))
-RT_OPERATOR(_ZdaPvmSt11align_val_t, void, (void* block, size_t size, size_t alignment),
-            (block, size, alignment))
+// What stands in for the operators of a C++ library that is linked statically: the linker takes
+// ours and leaves the library's own out, so there is nothing behind them. A throw is not to be had
+// here.
+void* plain_new(size_t size, bool may_fail) {
+  void* block = malloc(size == 0 ? 1 : size);
+  if (block == nullptr && !may_fail) {
+    say("no memory for %lu bytes, and a statically linked C++ library cannot be told", size);
+    abort();
+  }
+  return block;
+}
+
+void* plain_new(size_t size, size_t alignment, bool may_fail) {
+  void* block = nullptr;
+  if (posix_memalign(&block, alignment < sizeof(void*) ? sizeof(void*) : alignment,
+                     size == 0 ? 1 : size) == 0) {
+    return block;
+  }
+  return may_fail ? nullptr : plain_new(~size_t{0}, false);
+}
+
+}  // namespace
+
+// The operators, under the names the Itanium ABI gives them. The real ones are those of the C++
+// library that is loaded; `instead` is what is done without one.
+#define RT_OPERATOR(symbol, result, parameters, arguments, instead) \
+  RT_EXPORT result symbol parameters {                              \
+    using Function = result(*) parameters;                          \
+    static Function real = nullptr;                                 \
+    Function function = __atomic_load_n(&real, __ATOMIC_RELAXED);   \
+    if (function == nullptr) {                                      \
+      function = reinterpret_cast<Function>(next_symbol(#symbol));  \
+      __atomic_store_n(&real, function, __ATOMIC_RELAXED);          \
+    }                                                               \
+    t_outer_pc = CALLER;                                            \
+    if (function == nullptr) return instead;                        \
+    return function arguments;                                      \
+  }
+#define RT_NEW(symbol, may_fail, parameters, arguments, ...) \
+  RT_OPERATOR(symbol, void*, parameters, arguments, plain_new(__VA_ARGS__, may_fail))
+#define RT_DELETE(symbol, parameters, arguments) \
+  RT_OPERATOR(symbol, void, parameters, arguments, free(block))
+
+RT_NEW(_Znwm, false, (size_t size), (size), size)
+RT_NEW(_Znam, false, (size_t size), (size), size)
+RT_NEW(_ZnwmRKSt9nothrow_t, true, (size_t size, const void* tag), (size, tag), size)
+RT_NEW(_ZnamRKSt9nothrow_t, true, (size_t size, const void* tag), (size, tag), size)
+RT_NEW(_ZnwmSt11align_val_t, false, (size_t size, size_t alignment), (size, alignment), size,
+       alignment)
+RT_NEW(_ZnamSt11align_val_t, false, (size_t size, size_t alignment), (size, alignment), size,
+       alignment)
+RT_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, true, (size_t size, size_t alignment, const void* tag),
+       (size, alignment, tag), size, alignment)
+RT_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, true, (size_t size, size_t alignment, const void* tag),
+       (size, alignment, tag), size, alignment)
+RT_DELETE(_ZdlPv, (void* block), (block))
+RT_DELETE(_ZdaPv, (void* block), (block))
+RT_DELETE(_ZdlPvm, (void* block, size_t size), (block, size))
+RT_DELETE(_ZdaPvm, (void* block, size_t size), (block, size))
+RT_DELETE(_ZdlPvRKSt9nothrow_t, (void* block, const void* tag), (block, tag))
+RT_DELETE(_ZdaPvRKSt9nothrow_t, (void* block, const void* tag), (block, tag))
+RT_DELETE(_ZdlPvSt11align_val_t, (void* block, size_t alignment), (block, alignment))
+RT_DELETE(_ZdaPvSt11align_val_t, (void* block, size_t alignment), (block, alignment))
+RT_DELETE(_ZdlPvmSt11align_val_t, (void* block, size_t size, size_t alignment),
+          (block, size, alignment))
+RT_DELETE(_ZdaPvmSt11align_val_t, (void* block, size_t size, size_t alignment),
+          (block, size, alignment))

@@ -42,6 +42,10 @@ quiet "$cc" -O1 -Wall -Wextra -Werror main.c add.c -o both
 ./both || fail "both"
 quiet "$cxx" -O2 -static-libgcc main.cc add.o -o cpp
 ./cpp || fail "cpp"
+quiet "$cxx" -O2 -static-libgcc -static-libstdc++ main.cc add.o -o static_cpp
+./static_cpp || fail "static_cpp"
+quiet "$cxx" -O2 -ffunction-sections -Wl,--gc-sections main.cc add.o -o collected
+./collected || fail "collected"
 
 # Archives, shared libraries, modules.
 quiet ar rcs libadd.a add.o
