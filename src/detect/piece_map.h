@@ -38,6 +38,17 @@ class PieceMap {
   Cell& operator[](CellId id) { return cells_[id]; }
   const Cell& operator[](CellId id) const { return cells_[id]; }
 
+  // For an access to come: first its word, and when that has arrived, the cell.
+  void prefetch_word(Address address) const {
+    if (const Page* const page = recent_page(address)) __builtin_prefetch(&word_of(*page, address));
+  }
+  void prefetch_cell(Address address) const {
+    const Page* const page = recent_page(address);
+    if (page == nullptr) return;
+    const std::uint32_t entry = word_of(*page, address);
+    if (!(entry & kSplit)) __builtin_prefetch(&cells_[entry], 1);
+  }
+
   // The cell that covers exactly these bytes, if it exists already.
   CellId find_exactly(Address address, std::uint32_t size) {
     const auto first = static_cast<std::uint32_t>(address & 7);
@@ -95,8 +106,15 @@ class PieceMap {
   };
   using SplitWord = std::array<CellId, 8>;  // by byte, 0 = untouched
 
-  static std::uint32_t& word_of(Page& page, Address address) {
+  template <typename P>
+  static auto& word_of(P& page, Address address) {
     return page.words[(address >> 3) & (kWordsPerPage - 1)];
+  }
+
+  const Page* recent_page(Address address) const {
+    const Address number = address >> kPageBits;
+    const Recent& recent = recent_[number % kRecent];
+    return recent.number == number ? recent.page : nullptr;
   }
 
   Page* find_page(Address number) {

@@ -75,7 +75,8 @@ class FurtherAccesses {
   std::uint32_t writes_ = 0;
 };
 
-struct Cell {
+// A cache line.
+struct alignas(64) Cell {
   Access write;
   Access read;
   ClockId write_clock{};    // what the writer knew
@@ -93,6 +94,7 @@ class AccessHistory {
   AccessHistory() : pieces_(*this), further_(1) {}
 
   PieceMap<Cell, AccessHistory>& pieces() { return pieces_; }
+  const PieceMap<Cell, AccessHistory>& pieces() const { return pieces_; }
   Cell& cell(CellId id) { return pieces_[id]; }
   std::size_t cells() const { return pieces_.size(); }
 

@@ -34,7 +34,7 @@ void count(std::uint32_t& open, bool begins) {
 
 }  // namespace
 
-void Annotations::on(const Event& event) {
+void Annotations::on_mark_or_block(const Event& event) {
   switch (event.kind) {
     case EventKind::kMark:
       take(event);

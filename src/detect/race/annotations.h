@@ -30,7 +30,9 @@ class Annotations {
   explicit Annotations(const Catalog& catalog) : catalog_(catalog) {}
 
   // Takes note of marks, and of memory that is freed: the next owner knows nothing of it.
-  void on(const Event& event);
+  void on(const Event& event) {
+    if (event.kind >= EventKind::kAlloc) on_mark_or_block(event);
+  }
 
   // The access does not count.
   bool ignores(const Event& access) const { return in_use_ && is_ignored(access); }
@@ -51,6 +53,7 @@ class Annotations {
     std::uint32_t sync = 0;
   };
 
+  void on_mark_or_block(const Event& event);
   void take(const Event& mark);
   void add_benign(Address address, std::uint64_t size);
   void forget_benign(Address address, std::uint64_t size);

@@ -5,8 +5,14 @@
 namespace heddle::race {
 
 void RaceDetector::on(std::span<const Event> batch, EventOrdinal first) {
-  for (const Event& event : batch) {
-    const EventOrdinal ordinal = first++;
+  constexpr std::size_t kAhead = 16;
+  for (std::size_t n = 0; n < batch.size(); ++n) {
+    const Event& event = batch[n];
+    const EventOrdinal ordinal = first + n;
+    if (n + kAhead < batch.size()) {
+      engine_.prefetch_word(batch[n + kAhead]);
+      engine_.prefetch_cell(batch[n + kAhead / 2]);
+    }
     now_ = &event;
     if (is_access(event.kind)) {
       if (annotations_.ignores(event)) continue;

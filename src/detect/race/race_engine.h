@@ -84,6 +84,10 @@ class RaceEngine {
     }
   }
 
+  // For accesses to come, in two steps.
+  void prefetch_word(const Event& event) const { history_.pieces().prefetch_word(event.address); }
+  void prefetch_cell(const Event& event) const { history_.pieces().prefetch_cell(event.address); }
+
   // An event that orders nothing, whatever it is: an atomic access remains one.
   void on_without_order(const Event& event, EventOrdinal ordinal) {
     if (is_access(event.kind)) on_access(event, ordinal, false);
