@@ -72,16 +72,16 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 3
+#define HEDDLE_ABI_VERSION 4
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
 /* What a slot stands for. */
 enum heddle_slot_kind {
   HEDDLE_SLOT_SEGMENT = 1, /* index = segment in the unit's catalog */
-  /* index = function; words: [this] when the function is a method, then [frame] when it has the
-   * flag kCatchesJumps. The frame is a token: the same in the Enter and the Resync of one
-   * activation. */
+  /* index = function; words: call, which is what heddle_tls::call held; [this] when the function is
+   * a method; [frame] when it has the flag kCatchesJumps. The frame is a token: the same in the
+   * Enter and the Resync of one activation. */
   HEDDLE_SLOT_ENTER = 2,
   HEDDLE_SLOT_LEAVE = 3, /* index = function */
   /* index = function; words: frame. After a setjmp (first and second return alike) and at every
@@ -147,6 +147,9 @@ struct heddle_section_header {
 struct heddle_tls {
   uint64_t* cursor;
   uint64_t* limit; /* cursor <= limit: at least HEDDLE_SEGMENT_WORDS words are free */
+  /* The call under way, as the address of its site's flag: stored before every call, taken by the
+   * Enter that it leads to. 0: none, or none that instrumented code has made. */
+  const uint8_t* call;
 };
 
 #define HEDDLE_SEGMENT_WORDS 256 /* the longest slot record, header included */

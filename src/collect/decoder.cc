@@ -404,7 +404,8 @@ Status Decoder::unit(std::span<const std::uint64_t> words) {
 void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out) {
   state_->calls.push_back({.function = slot.id,
                            .frame = slot.has_frame ? record[slot.words] : 0,
-                           .object = slot.has_this ? record[1] : 0});
+                           .object = slot.has_this ? record[2] : 0,
+                           .call = units_.site_of_flag(record[1])});
   if (filter_ == nullptr) deliver_calls(out);
 }
 
@@ -416,6 +417,7 @@ void Decoder::deliver_pending_calls(EventBuffer& out) {
     *event = Event{};
     event->kind = EventKind::kEnter;
     event->thread = thread_;
+    event->site = call.call;
     event->address = call.object;
     event->value = call.function;
     out.added(1);

@@ -70,6 +70,7 @@ class Decoder {
     FunctionId function{};
     std::uint64_t frame{};  // token of a function that catches jumps, else 0
     Address object{};       // `this` of a method
+    SiteId call{};          // where it was called, if known
   };
   struct ThreadState {
     std::vector<Activation> calls;

@@ -244,20 +244,43 @@ TEST_F(DecoderTest, ExceptionsAndJumpsLeaveWhatTheyPassed) {
   const FunctionId outer = function("outer", Function::kCatchesJumps);
   const FunctionId middle = function("middle", Function::kMethod);
   const FunctionId inner = function("inner");
-  const std::uint64_t enter_outer = slot(HEDDLE_SLOT_ENTER, outer, 1);
-  const std::uint64_t enter_middle = slot(HEDDLE_SLOT_ENTER, middle, 1);
-  const std::uint64_t enter_inner = slot(HEDDLE_SLOT_ENTER, inner, 0);
+  const SiteId call = site(EventKind::kEnter, 0);
+  const std::uint64_t enter_outer = slot(HEDDLE_SLOT_ENTER, outer, 2);
+  const std::uint64_t enter_middle = slot(HEDDLE_SLOT_ENTER, middle, 2);
+  const std::uint64_t enter_inner = slot(HEDDLE_SLOT_ENTER, inner, 1);
   const std::uint64_t resync = slot(HEDDLE_SLOT_RESYNC, outer, 1);
   const std::uint64_t leave_outer = slot(HEDDLE_SLOT_LEAVE, outer, 0);
   const std::uint64_t leave_middle = slot(HEDDLE_SLOT_LEAVE, middle, 0);
   const std::vector<Event> events =
-      decode({enter_outer, 0xf0, enter_middle, 0x77, enter_inner, resync, 0xf0, enter_middle, 0x78,
-              enter_inner, leave_middle, leave_outer});
+      decode({enter_outer, 0, 0xf0, enter_middle, kFlags + call, 0x77, enter_inner, 0x5, resync,
+              0xf0, enter_middle, 0, 0x78, enter_inner, 0, leave_middle, leave_outer});
   EXPECT_EQ(brief(events),
             "0:enter(0,0) 0:enter(77,0) 0:enter(0,0) 0:leave(0,0) 0:leave(0,0) 0:enter(78,0) "
             "0:enter(0,0) 0:leave(0,0) 0:leave(0,0) 0:leave(0,0)");
   EXPECT_EQ(events[3].value, inner);
   EXPECT_EQ(events[4].value, middle);
+  EXPECT_EQ(events[0].site, 0u);
+  EXPECT_EQ(catalog_.site(events[1].site).line, own_.site(call).line);
+  EXPECT_EQ(events[2].site, 0u);  // no unit has a flag there
+}
+
+TEST_F(DecoderTest, CallsInWhichNothingPassesTheFilterAreNotDelivered) {
+  const std::uint64_t enter = slot(HEDDLE_SLOT_ENTER, function("f"), 1);
+  const std::uint64_t leave = slot(HEDDLE_SLOT_LEAVE, 1, 0);
+  const std::uint64_t read = segment({{site(EventKind::kRead, 8), word()}});
+  SharedFilter filter;
+  Decoder& filtering = decoder();
+  filtering.filter_by(&filter);
+  std::vector<Event> out;
+  const auto words =
+      after_unit({enter,        0,     read,  0x100, leave,                // private
+                  enter,        0,     enter, 0,     read,  0x108, leave,  // private, a call above
+                  switch_to(1), enter, 0,     read,  0x100, leave,         // now it is shared
+                  switch_to(0), enter, 0,     read,  0x100, leave, leave});
+  ASSERT_TRUE(decode_all(filtering, words, Tail::kWhole, out).ok());
+  EXPECT_EQ(brief(out),
+            "1:enter(0,0) 0:r(100,8) 1:r(100,8) 1:leave(0,0) "
+            "0:enter(0,0) 0:enter(0,0) 0:r(100,8) 0:leave(0,0) 0:leave(0,0)");
 }
 
 TEST_F(DecoderTest, RangesOfLibraryCallsBelongToTheCallsSite) {
@@ -282,7 +305,6 @@ TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
   EXPECT_EQ(out.size(), 1u);
 }
 
-// Whatever stands in the ring, decoding ends without a crash.
 TEST_F(DecoderTest, FilteringWhileDecodingIsFilteringAfterwards) {
   own_.symbols.emplace_back();
   LayoutItem range = word();
@@ -343,13 +365,14 @@ TEST_F(DecoderTest, DamagedWords) {
   own_.symbols.emplace_back();
   const std::uint64_t one = segment({{first, word()}, {site(EventKind::kWrite, 0), range}});
   const std::uint64_t enter =
-      slot(HEDDLE_SLOT_ENTER, function("f", Function::kMethod | Function::kCatchesJumps), 2);
+      slot(HEDDLE_SLOT_ENTER, function("f", Function::kMethod | Function::kCatchesJumps), 3);
   const std::vector<std::uint64_t> good =
       after_unit({one,
                   0x10,
                   0x20,
                   9,
                   enter,
+                  kFlags + first,
                   1,
                   2,
                   one | 1,
@@ -390,7 +413,7 @@ TEST_F(DecoderTest, DamagedUnits) {
   const SiteId first = site(EventKind::kRead, 8);
   own_.symbols.emplace_back();
   segment({{first, word()}, {first, symbol(4)}, {first, from_item(0, 4)}});
-  slot(HEDDLE_SLOT_ENTER, function("f"), 0);
+  slot(HEDDLE_SLOT_ENTER, function("f"), 1);
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);

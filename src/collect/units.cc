@@ -153,7 +153,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   unit->slots_begin = reinterpret_cast<std::uint64_t>(parts.unit.slots);
   unit->slots_end = unit->slots_begin + parts.slots.size() * sizeof(heddle_slot);
   unit->flags_begin = reinterpret_cast<std::uint64_t>(parts.unit.site_flags);
-  unit->site_count = parts.unit.site_count;
+  unit->sites.assign(remap.sites.begin(), remap.sites.end());
   unit->name = parts.name;
   unit->slots.reserve(parts.slots.size());
   std::size_t segment_number = 0;
@@ -185,7 +185,8 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         slot.has_frame =
             raw.kind == HEDDLE_SLOT_RESYNC ||
             (raw.kind == HEDDLE_SLOT_ENTER && (function.flags & Function::kCatchesJumps) != 0);
-        if (slot.words < (slot.has_this ? 1u : 0u) + (slot.has_frame ? 1u : 0u)) {
+        if (slot.words < (raw.kind == HEDDLE_SLOT_ENTER ? 1u : 0u) + (slot.has_this ? 1u : 0u) +
+                             (slot.has_frame ? 1u : 0u)) {
           return damaged(parts.name, "an enter's words");
         }
         break;
@@ -214,13 +215,15 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         [](std::uint64_t begin, const auto& other) { return begin < other->slots_begin; });
     units_.insert(place, std::move(unit));
   }
-  recent_ = nullptr;
+  recent_ = recent_caller_ = nullptr;
+  by_flags_.clear();
   return Done{};
 }
 
 void UnitTable::remove(std::uint64_t address) {
   std::erase_if(units_, [address](const auto& unit) { return unit->address == address; });
-  recent_ = nullptr;
+  recent_ = recent_caller_ = nullptr;
+  by_flags_.clear();
 }
 
 const Unit* UnitTable::find_slowly(std::uint64_t slot) {
@@ -231,6 +234,22 @@ const Unit* UnitTable::find_slowly(std::uint64_t slot) {
   const Unit* unit = std::prev(after)->get();
   if (slot >= unit->slots_end) return nullptr;
   recent_ = unit;
+  return unit;
+}
+
+const Unit* UnitTable::find_by_flag(std::uint64_t flag) {
+  if (by_flags_.empty()) {
+    for (const auto& unit : units_) by_flags_.push_back(unit.get());
+    std::sort(by_flags_.begin(), by_flags_.end(),
+              [](const Unit* a, const Unit* b) { return a->flags_begin < b->flags_begin; });
+  }
+  const auto after = std::upper_bound(
+      by_flags_.begin(), by_flags_.end(), flag,
+      [](std::uint64_t wanted, const Unit* unit) { return wanted < unit->flags_begin; });
+  if (after == by_flags_.begin()) return nullptr;
+  const Unit* unit = *std::prev(after);
+  if (flag - unit->flags_begin >= unit->sites.size()) return nullptr;
+  recent_caller_ = unit;
   return unit;
 }
 

@@ -56,7 +56,7 @@ struct CompiledSlot {
   std::uint8_t kind{};    // heddle_slot_kind
   std::uint8_t words{};   // after the header
   bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences
-  bool has_this : 1 {};   // an enter whose first word is the object
+  bool has_this : 1 {};   // an enter whose second word is the object
   bool has_frame : 1 {};  // an enter whose last word is its frame
 };
 
@@ -65,7 +65,7 @@ struct Unit {
   std::uint64_t slots_begin{};
   std::uint64_t slots_end{};
   std::uint64_t flags_begin{};
-  std::uint64_t site_count{};
+  std::vector<SiteId> sites;  // in the trace's catalog; one for each flag
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
   std::vector<CommonItem> common_items;  // one for each of `items`
@@ -91,6 +91,17 @@ class UnitTable {
   void remove(std::uint64_t address);
   bool empty() const { return units_.empty(); }
 
+  // The site whose flag is at this address, 0 when there is none.
+  SiteId site_of_flag(std::uint64_t flag) {
+    if (flag == 0) return 0;
+    const Unit* unit = recent_caller_;
+    if (unit == nullptr || flag - unit->flags_begin >= unit->sites.size()) {
+      unit = find_by_flag(flag);
+      if (unit == nullptr) return 0;
+    }
+    return unit->sites[flag - unit->flags_begin];
+  }
+
   // The unit whose slots contain `slot`, nullptr when there is none.
   const Unit* find(std::uint64_t slot) {
     const Unit* unit = recent_;
@@ -102,10 +113,13 @@ class UnitTable {
 
  private:
   const Unit* find_slowly(std::uint64_t slot);
+  const Unit* find_by_flag(std::uint64_t flag);
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   const Unit* recent_ = nullptr;
+  std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
+  const Unit* recent_caller_ = nullptr;
 };
 
 }  // namespace heddle::collect

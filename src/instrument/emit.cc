@@ -3,6 +3,7 @@
 #include "abi/abi.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/IR/CFG.h>
@@ -47,11 +48,15 @@ class Emitter {
   void emit_segment(const Step& step, unsigned& room);
   void emit_mark(const Step& step, unsigned& room);
   void emit_flow_segment(const Step& step);
+  void emit_before_call(const Step& step);
   void emit_after_call(llvm::Instruction& call);
   void redirect(llvm::CallBase& call);
 
   // Pieces of inline code, before `builder`'s position.
   Value* tls(IRBuilder<>& builder);
+  Value* call_under_way(IRBuilder<>& builder) {
+    return builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), offsetof(heddle_tls, call));
+  }
   Value* position(IRBuilder<>& builder) { return builder.CreateLoad(pointer_, position_); }
   void ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room);
   void refill_if_full(IRBuilder<>& builder);
@@ -79,6 +84,7 @@ class Emitter {
   llvm::Value* tls_{};            // once per function; a coroutine asks anew every time
   llvm::AllocaInst* position_{};  // becomes a register
   llvm::AllocaInst* frame_{};     // its address is the activation's token
+  llvm::Value* called_from_{};    // the call that led to a function that passes calls on
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> room_after_;  // blocks that are done
 };
 
@@ -239,6 +245,12 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
   ensure_room(builder, 1 + step.words, room);
   put_slot(builder, step.slot);
   unsigned word = 1;
+  if (step.kind == Step::Kind::kEnter) {
+    Value* call = call_under_way(builder);
+    put(builder, word++, builder.CreateAlignedLoad(pointer_, call, llvm::Align(8)));
+    builder.CreateAlignedStore(llvm::Constant::getNullValue(pointer_), call, llvm::Align(8),
+                               /*isVolatile=*/true);
+  }
   if (step.kind == Step::Kind::kEnter && plan_.method) {
     unsigned number = 0;
     while (function_.getArg(number)->hasStructRetAttr()) ++number;
@@ -271,6 +283,15 @@ void Emitter::redirect(llvm::CallBase& call) {
   }
   call.setCalledFunction(wrapper);
   call.setMemoryEffects(llvm::MemoryEffects::unknown());
+}
+
+// Who is called may say so in its Enter.
+void Emitter::emit_before_call(const Step& step) {
+  if (step.site == 0) return;
+  IRBuilder<> builder(step.at);
+  Value* site =
+      plan_.passes_calls ? static_cast<Value*>(called_from_) : unit_.flag_address(step.site);
+  builder.CreateAlignedStore(site, call_under_way(builder), llvm::Align(8), /*isVolatile=*/true);
 }
 
 void Emitter::emit_after_call(llvm::Instruction& instruction) {
@@ -322,6 +343,7 @@ void Emitter::emit_block(const BlockPlan& plan) {
         redirect(llvm::cast<llvm::CallBase>(*step.at));
         break;
       case Step::Kind::kCall:
+        emit_before_call(step);
         emit_after_call(*step.at);
         room = 0;
         break;
@@ -337,6 +359,9 @@ void Emitter::emit_entry() {
   if (plan_.frame) frame_ = builder.CreateAlloca(byte_);
   if (!function_.isPresplitCoroutine()) tls_ = builder.CreateThreadLocalAddress(runtime_.tls);
   reload(builder, false);
+  if (plan_.passes_calls) {
+    called_from_ = builder.CreateAlignedLoad(pointer_, call_under_way(builder), llvm::Align(8));
+  }
 }
 
 void Emitter::run() {
@@ -360,7 +385,7 @@ void Emitter::run() {
 RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
   llvm::LLVMContext& context = m.getContext();
   llvm::PointerType* pointer = llvm::PointerType::get(context, 0);
-  tls = new llvm::GlobalVariable(m, llvm::ArrayType::get(pointer, 2), false,
+  tls = new llvm::GlobalVariable(m, llvm::ArrayType::get(pointer, sizeof(heddle_tls) / 8), false,
                                  llvm::GlobalValue::ExternalLinkage, nullptr, "__heddle_tls",
                                  nullptr, llvm::GlobalValue::InitialExecTLSModel);
   tls->setAlignment(llvm::Align(8));

@@ -64,7 +64,9 @@ class Planner {
   void plan_terminator(BlockPlan& plan);
   LayoutItem locate(const Access& access);
   SiteId add_site(const Access& access);
-  Site site_at(const llvm::Instruction& instruction);
+  Site site_at(const llvm::Instruction& instruction, std::uint32_t ordinal);
+  bool may_call_back(const llvm::CallBase& call) const;
+  SiteId add_call_site(const llvm::CallBase& call);
   bool matters(const Segment& segment, const llvm::Instruction& at) const;
 
   llvm::Function& function_;
@@ -81,6 +83,7 @@ class Planner {
   bool marks_{};
   bool frame_{};
   std::uint32_t ordinal_{};
+  std::uint32_t call_ordinal_{};
   std::vector<std::vector<Found>> found_;  // by block number
   bool calls_{};
   bool accesses_{};
@@ -129,10 +132,26 @@ bool Planner::wants_marks() const {
          !function_.isPresplitCoroutine();
 }
 
-Site Planner::site_at(const llvm::Instruction& instruction) {
+// Whether instrumented code may run below the call: not below what the C library does by itself.
+bool Planner::may_call_back(const llvm::CallBase& call) const {
+  const llvm::Function* callee = call.getCalledFunction();
+  llvm::LibFunc known{};
+  return callee == nullptr || !library_.getLibFunc(*callee, known) || known == llvm::LibFunc_qsort;
+}
+
+// Numbered apart from accesses, whose keys must not change when a call comes or goes.
+SiteId Planner::add_call_site(const llvm::CallBase& call) {
+  Site site = site_at(call, call_ordinal_++);
+  site.kind = EventKind::kEnter;
+  site.key = ~site.key;
+  catalog_.sites.push_back(site);
+  return static_cast<SiteId>(catalog_.sites.size() - 1);
+}
+
+Site Planner::site_at(const llvm::Instruction& instruction, std::uint32_t ordinal) {
   Site site;
   site.function = id_;
-  site.ordinal = ordinal_++;
+  site.ordinal = ordinal;
   if (const llvm::DILocation* place = instruction.getDebugLoc().get()) {
     // What stands in a header of the library is the caller's doing, and the caller's line.
     while (place->getInlinedAt() != nullptr && in_system_header(file_path(place->getFile()))) {
@@ -150,7 +169,7 @@ Site Planner::site_at(const llvm::Instruction& instruction) {
 }
 
 SiteId Planner::add_site(const Access& access) {
-  Site site = site_at(*access.instruction);
+  Site site = site_at(*access.instruction, ordinal_++);
   site.kind = access.kind;
   site.order = access.order;
   site.flags = access.flags;
@@ -319,7 +338,7 @@ void Planner::plan_terminator(BlockPlan& plan) {
 // The wrapper in the runtime reports the ranges; here is where they belong, and the scheduling
 // point.
 void Planner::plan_libcall(BlockPlan& plan, llvm::CallBase& call) {
-  Site site = site_at(call);
+  Site site = site_at(call, ordinal_++);
   site.kind = EventKind::kRead;
   site.flags = Site::kRange;
   PlannedItem item;
@@ -384,8 +403,12 @@ void Planner::plan_block(BlockPlan& plan) {
       terminated = true;  // nothing may stand between such a call and its return
       break;
     }
-    plan.steps.push_back(
-        {.kind = Step::Kind::kCall, .at = &call, .slot = 0, .words = 0, .items = {}});
+    plan.steps.push_back({.kind = Step::Kind::kCall,
+                          .at = &call,
+                          .slot = 0,
+                          .words = 0,
+                          .items = {},
+                          .site = may_call_back(call) ? add_call_site(call) : SiteId{0}});
     if (marks_ && returns_twice(call)) {
       plan.steps.push_back({.kind = Step::Kind::kResync,
                             .at = call.getNextNode(),
@@ -417,6 +440,7 @@ FunctionPlan Planner::run(Function entry) {
   FunctionPlan plan{.function = &function_, .blocks = {}};
   plan.method = (entry.flags & Function::kMethod) != 0 && this_argument(function_) != nullptr;
   plan.frame = frame_ && marks_;
+  plan.passes_calls = !marks_ && !function_.isPresplitCoroutine();
   if (plan.frame) entry.flags |= Function::kCatchesJumps;
   entry.registers = flow_.register_count();
   key_ = entry.key;
@@ -426,7 +450,7 @@ FunctionPlan Planner::run(Function entry) {
     BlockPlan& next = plan.blocks.emplace_back();
     next.block = &block;
     if (marks_ && block.isEntryBlock()) {
-      const unsigned words = (plan.method ? 1u : 0u) + (plan.frame ? 1u : 0u);
+      const unsigned words = 1u + (plan.method ? 1u : 0u) + (plan.frame ? 1u : 0u);
       next.steps.push_back({.kind = Step::Kind::kEnter,
                             .at = &*block.getFirstNonPHIOrDbgOrAlloca(),
                             .slot = unit_.add_slot(HEDDLE_SLOT_ENTER, id_, words),

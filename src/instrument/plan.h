@@ -33,13 +33,14 @@ struct Step {
     kLeave,        // `slot`; before `at`
     kResync,       // `slot`; before `at`
     kLibcall,      // `slot`, one item: the scheduling point; before `at`
-    kCall,         // `at`: the cursor has moved when it returns
+    kCall,         // `at`: the cursor has moved when it returns; `site`, if it may lead to an Enter
   };
   Kind kind{};
   llvm::Instruction* at{};
   std::uint32_t slot{};
   unsigned words{};  // after the header
   std::vector<PlannedItem> items;
+  SiteId site{};  // of a call; 0: none
 };
 
 struct BlockPlan {
@@ -51,6 +52,7 @@ struct FunctionPlan {
   llvm::Function* function{};
   bool method{};                  // Enter records `this`
   bool frame{};                   // Enter and Resync record a token of the activation
+  bool passes_calls{};            // no unit of work: what it calls was called by its caller
   std::vector<BlockPlan> blocks;  // in the function's order
 };
 

@@ -10,7 +10,8 @@
 
 using namespace heddle::rt;
 
-__thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7), nullptr};
+__thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7), nullptr,
+                                    nullptr};
 
 namespace heddle::rt {
 

@@ -31,7 +31,7 @@ static struct block {
 static unsigned block_count;
 
 __thread struct heddle_tls __heddle_tls
-    __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL};
+    __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL, NULL};
 static __thread struct block* mine;
 
 static struct point {

@@ -59,6 +59,39 @@ class MarksAtLevel : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Levels, MarksAtLevel, ::testing::Values("-O0", "-O1", "-O2"),
                          [](const auto& level) { return std::string(level.param + 1); });
 
+// Whoever is called knows the line of the call: also when it is inlined, when templates of the
+// library stand between, and when C code that nobody instrumented calls back.
+TEST_P(MarksAtLevel, EnterKnowsItsCall) {
+  const Recorded run = record(R"(#include <algorithm>
+#include <cstdlib>
+int g;
+inline int leaf(int n) { return g += n; }
+static int twice(int n) {
+  int sum = leaf(n);
+  sum += leaf(n + 1);
+  return sum;
+}
+static int compare(const void*, const void*) { return ++g; }
+int main() {
+  int values[] = {1, 2};
+  std::for_each(values, values + 2,
+                [](int n) { g += n; });
+  std::qsort(values, 2, sizeof(int), compare);
+  return twice(3) == 0;
+}
+)",
+                              GetParam());
+  std::vector<std::string> calls;
+  for (const RecordedStep& step : run.steps) {
+    if (step.kind != RecordedStep::Kind::kEnter) continue;
+    const std::string& name = run.function(step);
+    calls.push_back(fmt::format("{} from {}", name.substr(0, name.find_first_of("(:")),
+                                step.site == 0 ? 0 : run.catalogs[0].site(step.site).line));
+  }
+  EXPECT_THAT(calls, ElementsAre("main from 0", "main from 13", "main from 13", "compare from 15",
+                                 "twice from 16", "leaf from 6", "leaf from 7"));
+}
+
 TEST_P(MarksAtLevel, inlined_calls_are_one_unit_each) {
   const Recorded run = record(R"(
     class Counter {

@@ -133,7 +133,8 @@ class BlockReader {
       case HEDDLE_SLOT_ENTER: {
         step.kind = RecordedStep::Kind::kEnter;
         step.function = slot.index;
-        std::size_t next = 0;
+        if (words[0] != 0) step.site = static_cast<SiteId>(words[0] - units_[unit].flags_at);
+        std::size_t next = 1;
         const Function& function = catalog.function(slot.index);
         if ((function.flags & Function::kMethod) != 0) step.address = words[next++];
         if ((function.flags & Function::kCatchesJumps) != 0) step.frame = words[next];

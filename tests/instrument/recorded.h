@@ -15,7 +15,7 @@ struct RecordedStep {
   enum class Kind { kAccess, kSegment, kEnter, kLeave, kResync, kLibcall, kRange };
   Kind kind{};
   std::size_t unit{};
-  SiteId site{};          // kAccess, kLibcall
+  SiteId site{};          // kAccess, kLibcall; kEnter: of the call, within the unit
   FunctionId function{};  // kEnter, kLeave, kResync
   SegmentId segment{};    // kSegment
   EventKind event{};      // kAccess
