@@ -3,6 +3,7 @@
 #include "runtime/raw.h"
 #include "runtime/say.h"
 #include "runtime/sched.h"
+#include "runtime/sched_point.h"
 #include "runtime/stream.h"
 
 #include <linux/membarrier.h>
@@ -16,7 +17,7 @@ __thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7
 namespace heddle::rt {
 
 Stream g_stream;
-thread_local int t_inside = 0;
+constinit thread_local int t_inside = 0;
 
 namespace {
 
@@ -279,7 +280,10 @@ uint64_t* __heddle_refill(uint64_t* cursor) {
   return tls->cursor;
 }
 
-uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const void* address) {
+// Apart from the common case, so that the common case saves no registers for it.
+HEDDLE_PRESERVE __attribute__((noinline)) static uint64_t* point_at_length(uint64_t* base,
+                                                                           uint8_t* flag,
+                                                                           const void* address) {
   if (dormant() || inside()) return base;
   const PointKind kind =
       __atomic_load_n(flag, __ATOMIC_RELAXED) != 0 ? PointKind::kAccess : PointKind::kAtomic;
@@ -312,4 +316,12 @@ uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const void* address) {
   __atomic_store_n(&at[0], HEDDLE_HEADER(HEDDLE_REC_CONTINUE, 0, 1, 0, 0, 0), __ATOMIC_RELEASE);
   __heddle_tls.cursor = at + 2;
   return at + 2;
+}
+
+uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const void* address) {
+  if (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0 && has_cursor() &&
+      atomic_point_passes(address, flag)) {
+    return base;
+  }
+  [[clang::musttail]] return point_at_length(base, flag, address);
 }

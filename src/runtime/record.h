@@ -37,7 +37,7 @@ bool dormant();
 
 // Calls from inside the runtime, and from the libc functions it calls, are not the program's: an
 // interceptor that finds inside() true passes straight on and records nothing.
-extern thread_local int t_inside __attribute__((tls_model("initial-exec")));
+extern constinit thread_local int t_inside __attribute__((tls_model("initial-exec")));
 inline bool inside() {
   return t_inside != 0;
 }

@@ -1,5 +1,6 @@
 #include "abi/status.h"
 #include "runtime/clock.h"
+#include "runtime/sched_point.h"
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
 
@@ -8,16 +9,9 @@
 namespace heddle::rt {
 
 Sched g_sched;
-thread_local Thread* t_self __attribute__((tls_model("initial-exec")));
+constinit thread_local Thread* t_self __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
-
-inline void count_point(Thread* self, PointKind kind) {
-  ++g_sched.points;
-  ++self->steps;
-  g_sched.hash = (g_sched.hash ^ (uint64_t{self->id} << 8 | static_cast<uint64_t>(kind))) *
-                 0x9e3779b97f4a7c15ull;
-}
 
 inline Thread* load_holder() {
   return __atomic_load_n(&g_sched.holder, __ATOMIC_RELAXED);

@@ -164,7 +164,7 @@ struct Sched {
 };
 
 extern Sched g_sched;
-extern thread_local Thread* t_self __attribute__((tls_model("initial-exec")));
+extern constinit thread_local Thread* t_self __attribute__((tls_model("initial-exec")));
 
 void sched_lock();
 void sched_unlock();

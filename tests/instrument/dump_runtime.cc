@@ -127,7 +127,7 @@ HEDDLE_PRESERVE uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const vo
 // What the wrappers of the C library's functions need: ranges are kept as in the real runtime.
 namespace heddle::rt {
 
-thread_local int t_inside = 0;
+constinit thread_local int t_inside = 0;
 
 bool dormant() {
   return false;
