@@ -47,6 +47,13 @@ quiet "$cxx" -O2 -static-libgcc -static-libstdc++ main.cc add.o -o static_cpp
 quiet "$cxx" -O2 -ffunction-sections -Wl,--gc-sections main.cc add.o -o collected
 ./collected || fail "collected"
 
+# A header that is compiled first.
+echo 'extern "C" int add(int n);' > first.h
+quiet "$cxx" -O2 -x c++-header first.h -o first.h.pch
+echo 'int main() { return add(2) == 2 ? 0 : 1; }' > second.cc
+quiet "$cxx" -O2 -include-pch first.h.pch second.cc add.o -o precompiled
+./precompiled || fail "precompiled"
+
 # Archives, shared libraries, modules.
 quiet ar rcs libadd.a add.o
 quiet "$cc" main.c -L. -ladd -o archive

@@ -80,6 +80,8 @@ constexpr auto kNoCode = std::to_array<string_view>({
 constexpr auto kNoLink =
     std::to_array<string_view>({"-c", "-S", "-r", "--relocatable", "-emit-llvm"});
 
+constexpr auto kHeaderSuffixes =
+    std::to_array<string_view>({".h", ".hh", ".hp", ".hpp", ".hxx", ".h++", ".H"});
 constexpr auto kCSuffixes = std::to_array<string_view>({".c", ".i"});
 constexpr auto kCppSuffixes = std::to_array<string_view>(
     {".cc", ".cpp", ".cxx", ".c++", ".C", ".CC", ".CPP", ".cp", ".ii", ".cppm", ".ixx", ".tcc"});
@@ -177,14 +179,19 @@ Intent intent_of(const std::vector<std::string>& arguments, bool cpp, const Read
       if (is_one_of(argument, kTakesValue)) ++i;
       continue;
     }
+    // A header is compiled for later, by itself: nothing of it is linked.
+    const bool by_suffix = language.empty() || language == "none";
+    if (by_suffix ? ends_with_one_of(argument, kHeaderSuffixes) : language.ends_with("-header")) {
+      continue;
+    }
     has_input = true;
-    if (language.empty() || language == "none") {
+    if (by_suffix) {
       const bool is_cpp = ends_with_one_of(argument, kCppSuffixes);
       const bool is_c = ends_with_one_of(argument, kCSuffixes);
       has_source |= is_cpp || is_c || argument == "-";
       intent.cpp |= is_cpp || (is_c && cpp);
     } else {
-      // Headers are compiled for later; assembly has no accesses we could know.
+      // Assembly has no accesses we could know.
       has_source |= language == "c" || language == "c++" || language == "cpp-output" ||
                     language == "c++-cpp-output" || language == "c++-module" || language == "ir";
       intent.cpp |= language.starts_with("c++");

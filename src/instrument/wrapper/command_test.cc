@@ -68,6 +68,13 @@ TEST(WrapperIntent, languages) {
   EXPECT_TRUE(intent({"-c", "a.c"}, true).cpp);
 }
 
+TEST(WrapperIntent, headers_are_not_linked) {
+  EXPECT_FALSE(intent({"a.h", "-o", "a.h.pch"}).links);
+  EXPECT_FALSE(intent({"-x", "c++-header", "a", "-o", "a.pch"}).links);
+  EXPECT_FALSE(intent({"-x", "c++-header", "a", "-o", "a.pch"}).compiles);
+  EXPECT_TRUE(intent({"a.cc", "-include", "a.h"}).links);
+}
+
 TEST(WrapperIntent, values_of_options_are_not_inputs) {
   EXPECT_FALSE(intent({"-include", "config.c", "-I", "dir.c"}).compiles);
   EXPECT_FALSE(intent({"-MF", "a.c"}).links);
