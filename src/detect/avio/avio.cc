@@ -8,55 +8,72 @@ namespace heddle::avio {
 
 Avio::Avio(const Catalog& catalog, const Options& options)
     : catalog_(catalog),
+      learns_(options.learn),
       judge_(catalog, options.invariants),
       finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  constexpr std::size_t kAhead = 24;
-  for (std::size_t n = 0; n < batch.size(); ++n) {
-    const Event& event = batch[n];
-    if (n + kAhead < batch.size()) {
-      finder_.shadow().prefetch_cell(batch[n + kAhead].address);
-      finder_.shadow().prefetch_history(batch[n + kAhead / 3 * 2].address);
-      finder_.prefetch_slot(batch[n + kAhead / 3]);
+  while (!batch.empty()) {
+    const std::size_t count = std::min(batch.size(), TripleFinder::kMostExpected);
+    const std::span<const Event> block = batch.first(count);
+    finder_.expect(block);
+    for (const Event& event : block) {
+      if (is_access(event.kind)) {
+        on_access(event, first++);
+      } else {
+        on_other(event, first++);
+      }
     }
-    switch (event.kind) {
-      case EventKind::kRead:
-      case EventKind::kWrite:
-      case EventKind::kRmw:
-        on_access(event, first + n);
-        break;
-      case EventKind::kEnter:
-      case EventKind::kLeave:
-      case EventKind::kAcquire:
-      case EventKind::kRelease:
-      case EventKind::kFork:
-      case EventKind::kJoin:
-        explainer_.on(event, first + n);
-        break;
-      case EventKind::kAlloc:
-      case EventKind::kFree:
-        explainer_.on(event, first + n);
-        finder_.on(event);
-        break;
-      case EventKind::kThreadBegin:
-      case EventKind::kThreadEnd:
-        finder_.on(event);
-        break;
-      default:
-        break;
-    }
+    batch = batch.subspan(count);
   }
+  finder_.expect({});
 }
 
 void Avio::on_access(const Event& event, EventOrdinal ordinal) {
-  if (event.site >= executed_.size()) {
-    executed_.resize(std::max<std::size_t>(catalog_.sites.size(), event.site + std::size_t{1}));
+  if (learns_) {
+    if (event.site >= executed_.size()) {
+      executed_.resize(std::max<std::size_t>(catalog_.sites.size(), event.site + std::size_t{1}));
+    }
+    executed_[event.site] = 1;
   }
-  executed_[event.site] = 1;
+  if (event.has_value) explainer_.on_value(event, ordinal);
+  if (event.thread != thread_) {
+    thread_ = event.thread;
+    context_ = explainer_.context(thread_);
+  }
   now_ = &event;
-  finder_.access(event, ordinal, explainer_.on_access(event, ordinal));
+  finder_.access(event, ordinal, context_);
+}
+
+void Avio::on_other(const Event& event, EventOrdinal ordinal) {
+  switch (event.kind) {
+    case EventKind::kEnter:
+    case EventKind::kLeave:
+      explainer_.on_call(event);
+      thread_ = kNoThread;
+      break;
+    case EventKind::kAcquire:
+    case EventKind::kRelease:
+      explainer_.on(event, ordinal);
+      thread_ = kNoThread;
+      break;
+    case EventKind::kFork:
+    case EventKind::kJoin:
+      explainer_.on(event, ordinal);
+      break;
+    case EventKind::kAlloc:
+    case EventKind::kFree:
+      explainer_.on(event, ordinal);
+      finder_.on(event);
+      break;
+    case EventKind::kThreadBegin:
+    case EventKind::kThreadEnd:
+      finder_.on(event);
+      break;
+    default:
+      break;
+  }
 }
 
 void Avio::on_triple(const Triple& triple) {

@@ -68,19 +68,24 @@ class Avio : public Detector, private TripleSink {
 
   void on_triple(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
+  void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
 
   const Catalog& catalog_;
+  const bool learns_;
   Judge judge_;
   PairLog pairs_;  // when learning
   TripleFinder finder_;
   Explainer explainer_;
   Reports reports_;
+  static constexpr ThreadId kNoThread = ~ThreadId{0};
+  ThreadId thread_ = kNoThread;  // of the access before, while `context_` is its context
+  ContextId context_ = 0;
   const Event* now_ = nullptr;  // the access being looked at
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;
-  std::vector<std::uint8_t> executed_;  // by site
+  std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;
 };

@@ -2,25 +2,19 @@
 
 namespace heddle::avio {
 
-Contexts::Thread& Contexts::thread(ThreadId id) {
-  if (id >= threads_.size()) threads_.resize(id + 1);
-  return threads_[id];
-}
-
 void Contexts::on(const Event& event, EventOrdinal ordinal) {
   switch (event.kind) {
     case EventKind::kEnter:
     case EventKind::kLeave:
-      stacks_.on(event);
-      thread(event.thread).known = false;
+      on_call(event);
       break;
     case EventKind::kAcquire:
       held_.on(event);
-      thread(event.thread).known = false;
+      changed(event.thread);
       break;
     case EventKind::kRelease:
       release(event, ordinal);
-      thread(event.thread).known = false;
+      changed(event.thread);
       break;
     default:
       break;
@@ -28,15 +22,17 @@ void Contexts::on(const Event& event, EventOrdinal ordinal) {
 }
 
 void Contexts::release(const Event& event, EventOrdinal ordinal) {
-  const bool held = held_.holds(held_.current(event.thread), event.address);
+  const LockSetId before = held_.current(event.thread);
   held_.on(event);
-  if (!held || held_.holds(held_.current(event.thread), event.address)) return;
+  const LockSetId after = held_.current(event.thread);
+  if (after == before || held_.holds(after, event.address)) return;
   Releases& releases = releases_[{event.thread, event.address}];
   releases.last[releases.next] = {ordinal, event.site};
   releases.next = (releases.next + 1) % Releases::kKept;
 }
 
 ContextId Contexts::intern(ThreadId id) {
+  if (id >= threads_.size()) threads_.resize(id + std::size_t{1});
   Thread& here = threads_[id];
   const StackId stack = stacks_.current(id);
   if (stack >= memo_.size()) memo_.resize(stack + 1);

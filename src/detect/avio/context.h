@@ -28,15 +28,18 @@ struct LetGo {
 
 class Contexts {
  public:
-  Contexts() : contexts_(1) {}
+  Contexts() : contexts_(1), context_ids_{{0, 0}} {}
 
   // Takes note of calls and lock operations; every other event is ignored.
   void on(const Event& event, EventOrdinal ordinal);
+  void on_call(const Event& event) {
+    stacks_.on(event);
+    changed(event.thread);
+  }
 
   ContextId current(ThreadId thread) {
-    if (thread >= threads_.size()) return 0;
-    Thread& here = threads_[thread];
-    return here.known ? here.context : intern(thread);
+    const bool known = thread < threads_.size() && threads_[thread].known;
+    return known ? threads_[thread].context : intern(thread);
   }
 
   StackId stack(ContextId context) const { return contexts_[context].stack; }
@@ -51,7 +54,7 @@ class Contexts {
 
  private:
   struct Thread {
-    bool known = true;  // `context` is up to date
+    bool known = false;  // `context` is up to date
     ContextId context = 0;
   };
   struct Context {
@@ -69,7 +72,9 @@ class Contexts {
     std::size_t next = 0;
   };
 
-  Thread& thread(ThreadId id);
+  void changed(ThreadId thread) {
+    if (thread < threads_.size()) threads_[thread].known = false;
+  }
   ContextId intern(ThreadId thread);
   void release(const Event& event, EventOrdinal ordinal);
 

@@ -45,6 +45,11 @@ class Explainer {
     if (event.has_value) values_.on(event, ordinal);
     return contexts_.current(event.thread);
   }
+  // The two of these apart.
+  void on_value(const Event& event, EventOrdinal ordinal) { values_.on(event, ordinal); }
+  ContextId context(ThreadId thread) { return contexts_.current(thread); }
+  // on() for Enter and Leave.
+  void on_call(const Event& event) { contexts_.on_call(event); }
 
   // `now`: the access that is I. `detector`: who says so.
   Finding describe(const Triple& triple, const Event& now, const char* detector) const;

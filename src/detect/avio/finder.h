@@ -3,12 +3,17 @@
 // A thread that begins again, or goes on after its end, is a new actor; memory that is allocated or
 // freed is forgotten. Thread stacks are blocks like others: the runtime announces them by Alloc and
 // Free.
+//
+// Most of the time of an access is waiting for its shadow. Who has the next events at hand says so
+// by expect(); the state of each is then on its way while those before it are being judged.
 #pragma once
 
 #include "detect/avio/shadow.h"
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -20,20 +25,20 @@ class TripleFinder {
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
       : shadow_(granule, sink, pairs) {}
 
+  static constexpr std::size_t kMostExpected = 32;
+  // These events, kMostExpected at most, come next, each by access() or on(), as an element of this
+  // span; until others are expected.
+  void expect(std::span<const Event> events);
+
   // An access; `context` comes back in the triples.
   Touch access(const Event& event, EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > Touch::kMaxOrdinal) start_over(ordinal);
-    const Touch touch =
-        Touch::make(actor_of(event.thread), event.kind, ordinal - base_, event.site, context);
-    shadow_.access(touch, event.address, event.size);
+    if (event.thread != thread_) go_on_with(event.thread);
+    const Touch touch = Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
+    shadow_.access(touch, *lanes_, cell_of(event), event.address, event.size);
     return touch;
   }
   const Shadow& shadow() const { return shadow_; }
-
-  // For accesses to come, in three steps: the cell, its history, the thread's place in there.
-  void prefetch_slot(const Event& event) const {
-    if (event.thread < actors_.size()) shadow_.prefetch_slot(event.address, actors_[event.thread]);
-  }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
@@ -44,9 +49,20 @@ class TripleFinder {
  private:
   static constexpr Actor kNone = ~Actor{0};
 
-  Actor actor_of(ThreadId thread) {
-    return thread < actors_.size() && actors_[thread] != kNone ? actors_[thread]
-                                                               : new_actor(thread);
+  static constexpr ThreadId kNoThread = ~ThreadId{0};
+
+  Shadow::Cell& cell_of(const Event& event) {
+    const std::size_t index =
+        (reinterpret_cast<std::uintptr_t>(&event) - reinterpret_cast<std::uintptr_t>(expected_)) /
+        sizeof(Event);
+    const bool located = index < expected_count_ && moves_ == shadow_.moves();
+    return located ? *cells_[index] : *shadow_.locate(event.address);
+  }
+  void go_on_with(ThreadId thread) {
+    const bool known = thread < actors_.size() && actors_[thread] != kNone;
+    actor_ = known ? actors_[thread] : new_actor(thread);
+    thread_ = thread;
+    lanes_ = &shadow_.lanes(actor_);
   }
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
@@ -54,6 +70,13 @@ class TripleFinder {
 
   Shadow shadow_;
   EventOrdinal base_ = 0;
+  ThreadId thread_ = kNoThread;  // of the access before, if it is what it was
+  Actor actor_ = 0;
+  Lanes* lanes_ = nullptr;
+  const Event* expected_ = nullptr;
+  std::size_t expected_count_ = 0;
+  std::uint64_t moves_ = 0;                             // Shadow::moves when they were located
+  std::array<Shadow::Cell*, kMostExpected> cells_{};    // of the accesses among them
   std::vector<Actor> actors_;                           // by thread id
   std::vector<ThreadId> threads_;                       // by actor
   absl::flat_hash_map<Address, std::uint64_t> blocks_;  // sizes, for a Free that does not say

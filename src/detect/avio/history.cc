@@ -4,92 +4,58 @@
 
 namespace heddle::avio {
 
-void History::start(const Touch& owner) {
-  few_[owner.actor() & (kFew - 1)] = owner;
-  used_ = 1;
+Touch* Lanes::make(Directory& lanes, HistoryId id, Arena& arena) {
+  if (id / kLane >= lanes.size()) {
+    lanes.resize(std::max<std::size_t>(id / kLane + std::size_t{1}, lanes.size() * 2));
+  }
+  return lanes[id / kLane] = static_cast<Touch*>(arena.take(kLane * sizeof(Touch)));
+}
+
+void Lanes::end(Arena& arena) {
+  for (Directory* lanes : {&last_, &readers_}) {
+    for (Touch* lane : *lanes) {
+      if (lane != nullptr) arena.give_back(lane, kLane * sizeof(Touch));
+    }
+    *lanes = Directory();
+  }
+  ended_ = true;
+}
+
+void History::start(const Touch& owner, HistoryId id, Lanes& lanes, Arena& arena) {
+  lanes.last(id, arena) = as_slot(owner);
   if (owner.writes()) {
     write_ = owner;
     unseen_ = true;
   }
 }
 
-void History::copy(const History& other, Arena& arena) {
-  *this = other;
-  const auto own = [&](Touch*& touches) {
-    if (touches == nullptr) return;
-    auto* const block_of_ours = static_cast<Touch*>(arena.take(block()));
-    std::copy_n(touches, capacity(), block_of_ours);
-    touches = block_of_ours;
-  };
-  own(more_);
-  own(readers_);
-}
-
-void History::drop(Arena& arena) {
-  if (more_ != nullptr) arena.give_back(more_, block());
-  if (readers_ != nullptr) arena.give_back(readers_, block());
-  *this = History();
-}
-
-Touch History::last(Actor actor) const {
-  const std::uint32_t at = find(actor);
-  if (at == kNone) return {};
-  Touch out = slots()[at];
-  out.bits &= ~kReadSince;
-  return out;
-}
-
-void History::remember_reader(const Touch& reader, Arena& arena) {
-  const std::uint32_t writer = find(write_.actor());
-  if (writer == kNone) return;  // it ended and was thrown out
-  if (readers_ == nullptr) readers_ = static_cast<Touch*>(arena.take(block()));
-  readers_[writer] = reader;
-  slots()[writer].bits |= kReadSince;
-}
-
-// The slot stays empty until the caller fills it.
-std::uint32_t History::insert(Actor actor, const std::vector<bool>& ended, Arena& arena) {
-  // Few slots may fill up (dense actors rarely collide); more are kept three quarters full.
-  const std::uint32_t limit = more_ == nullptr ? kFew : capacity() - capacity() / 4;
-  if (used_ >= limit) rebuild(ended, arena);
-  ++used_;
-  const std::uint32_t wrap = capacity() - 1;
-  std::uint32_t at = actor & wrap;
-  while (slots()[at]) at = (at + 1) & wrap;
-  return at;
-}
-
-// Drops ended threads; doubles the room only if more than half of it is still needed, so that the
-// cost of a rebuild is shared by as many insertions.
-void History::rebuild(const std::vector<bool>& ended, Arena& arena) {
-  struct Live {
-    Touch last, reader;
-  };
-  std::vector<Live> live;
-  for (std::uint32_t i = 0; i < capacity(); ++i) {
-    const Touch& slot = slots()[i];
-    if (slot && !ended[slot.actor()]) {
-      live.push_back({slot, readers_ != nullptr ? readers_[i] : Touch()});
+void History::copy(const History& other, HistoryId other_id, HistoryId id, std::vector<Lanes>& all,
+                   Arena& arena) {
+  write_ = other.write_;
+  unseen_ = other.unseen_;
+  for (Lanes& lanes : all) {
+    if (lanes.ended()) continue;
+    const Touch* const slot = lanes.existing(other_id);
+    if (slot == nullptr || !other.is_current(*slot)) continue;
+    const Touch known = *slot;
+    lanes.last(id, arena) = as_slot(known);
+    if ((known.bits & Lanes::kReadSince) != 0) {
+      const Touch reader = lanes.reader(other_id, arena);
+      lanes.reader(id, arena) = reader;
     }
   }
-  const bool had_readers = readers_ != nullptr;
-  if (more_ != nullptr) arena.give_back(more_, block());
-  if (had_readers) arena.give_back(readers_, block());
-  if (live.size() * 2 > capacity()) ++doubled_;
-  if (doubled_ == 0) {
-    few_.fill(Touch());
-  } else {
-    more_ = static_cast<Touch*>(arena.take(block()));
-  }
-  if (had_readers) readers_ = static_cast<Touch*>(arena.take(block()));
-  used_ = static_cast<std::uint32_t>(live.size());
-  const std::uint32_t wrap = capacity() - 1;
-  for (const Live& each : live) {
-    std::uint32_t at = each.last.actor() & wrap;
-    while (slots()[at]) at = (at + 1) & wrap;
-    slots()[at] = each.last;
-    if (readers_ != nullptr) readers_[at] = each.reader;
-  }
+}
+
+bool History::drop() {
+  write_ = Touch();
+  unseen_ = false;
+  return ++used_up_ < Touch::kMaxActor;
+}
+
+void History::remember_reader(const Touch& reader, HistoryId id, Lanes& of_writer, Arena& arena) {
+  if (of_writer.ended()) return;
+  of_writer.last(id, arena).bits |= Lanes::kReadSince;
+  of_writer.reader(id, arena) = reader;
 }
 
 }  // namespace heddle::avio

@@ -23,8 +23,11 @@
 // R, the remote access that is reported: in cases 2, 3 and 6 the last remote write before I (the
 // one whose value I sees or destroys); in case 5 the first remote read after P.
 //
-// Memory is bounded by the number of live threads that touched the bytes: room for more threads is
-// made by first throwing out threads that have ended (they can never be I again).
+// The last accesses of a thread to shared bytes stand together, in its Lanes: threads go through
+// memory in their own order, and bytes that became shared one after the other have histories of
+// neighbouring numbers, so a thread finds its next last access in the line of the one before. A
+// thread that ended can never be I again; its lanes go with it. Memory is bounded by the live
+// threads that touched the bytes.
 #pragma once
 
 #include "detect/avio/arena.h"
@@ -36,102 +39,129 @@
 
 namespace heddle::avio {
 
+using HistoryId = std::uint32_t;
+
 struct Split {
   SplitCase split{};
   Touch p, r;
 };
 
-// Two cache lines: what every access needs, and the slots of up to four threads. All zero is a
-// history without accesses. Blocks of its own are the arena's; whoever drops or copies a history
-// does so by drop() and copy().
-class alignas(64) History {
+// One thread's last access to the bytes of each history. In place of the thread, which is known, a
+// slot holds the generation of the history: numbers of histories are given out again, and what was
+// written for another generation is as good as nothing. The form is kReadSince when the access was
+// a write and the next access by anybody was a remote read, which then stands in `reader`.
+class Lanes {
  public:
-  void start(const Touch& owner);  // the accesses before belonged to this one's thread only
-  void copy(const History& other, Arena& arena);
-  void drop(Arena& arena);
+  static constexpr std::uint64_t kReadSince = std::uint64_t{1} << 42;
 
-  // Takes note of an access. True and `*out` filled when it is the I of an unserializable split.
-  // `ended[actor]` tells which threads are no more.
-  bool on(const Touch& touch, const std::vector<bool>& ended, Arena& arena, Split* out) {
-    const Actor actor = touch.actor();
-    std::uint32_t at = find(actor);
+  Touch& last(HistoryId id, Arena& arena) {
+    Touch* const lane = find(last_, id);
+    return (lane != nullptr ? lane : make(last_, id, arena))[id % kLane];
+  }
+  Touch& reader(HistoryId id, Arena& arena) {
+    Touch* const lane = find(readers_, id);
+    return (lane != nullptr ? lane : make(readers_, id, arena))[id % kLane];
+  }
+  // Null if there cannot be one.
+  Touch* existing(HistoryId id) {
+    Touch* const lane = find(last_, id);
+    return lane != nullptr ? lane + id % kLane : nullptr;
+  }
+  void prefetch(HistoryId id) const {
+    if (const Touch* const lane = find(last_, id)) __builtin_prefetch(lane + id % kLane, 1);
+  }
+
+  bool ended() const { return ended_; }
+  void end(Arena& arena);
+
+ private:
+  static constexpr std::uint32_t kLane = 8;
+  using Directory = std::vector<Touch*>;  // by number of the lane; null where nothing was touched
+
+  static Touch* find(const Directory& lanes, HistoryId id) {
+    return id / kLane < lanes.size() ? lanes[id / kLane] : nullptr;
+  }
+  static Touch* make(Directory& lanes, HistoryId id, Arena& arena);
+
+  Directory last_;
+  Directory readers_;
+  bool ended_ = false;
+};
+
+// Half a cache line, and the lanes. All zero but the generation is a history without accesses.
+class History {
+ public:
+  // The accesses before belonged to this one's thread only.
+  void start(const Touch& owner, HistoryId id, Lanes& lanes, Arena& arena);
+  // Takes over what `other` knows.
+  void copy(const History& other, HistoryId other_id, HistoryId id, std::vector<Lanes>& all,
+            Arena& arena);
+  // Forgets everything. False if the number must not be given out again.
+  bool drop();
+
+  // Takes note of an access of the thread that has the lanes `mine`. True and `*out` filled when it
+  // is the I of an unserializable split.
+  bool on(const Touch& touch, HistoryId id, Lanes& mine, std::vector<Lanes>& all, Arena& arena,
+          Split* out) {
+    Touch& slot = mine.last(id, arena);
     bool found = false;
-    if (at != kNone) {
-      Touch p = slots()[at];
-      if (p.writes() && !touch.reads()) {
-        if ((p.bits & kReadSince) != 0) {
-          p.bits &= ~kReadSince;
-          *out = {SplitCase::kWriteReadWrite, p, readers_[at]};
+    if (is_current(slot)) {
+      const bool wrote = slot.writes();
+      if (wrote && !touch.reads()) {
+        if ((slot.bits & Lanes::kReadSince) != 0) {
+          *out = {SplitCase::kWriteReadWrite, as_touch(slot, touch), mine.reader(id, arena)};
           found = true;
         }
-      } else if (write_.ordinal() > p.ordinal()) {
-        p.bits &= ~kReadSince;
-        *out = {p.writes()      ? SplitCase::kWriteWriteRead
+      } else if (write_.ordinal() > slot.ordinal()) {
+        *out = {wrote           ? SplitCase::kWriteWriteRead
                 : touch.reads() ? SplitCase::kReadWriteRead
                                 : SplitCase::kReadWriteWrite,
-                p, write_};
+                as_touch(slot, touch), write_};
         found = true;
       }
-    } else {
-      at = insert(actor, ended, arena);
     }
+    slot = as_slot(touch);
     if (unseen_) {
-      if (touch.reads() && write_.actor() != actor) remember_reader(touch, arena);
+      if (touch.reads() && write_.actor() != touch.actor()) {
+        remember_reader(touch, id, all[write_.actor()], arena);
+      }
       unseen_ = false;
     }
     if (touch.writes()) {
       write_ = touch;
       unseen_ = true;
     }
-    slots()[at] = touch;
     return found;
   }
 
-  // The thread's last access; empty if there is none.
-  Touch last(Actor actor) const;
-
-  void prefetch() const {
-    __builtin_prefetch(this, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(this) + 64, 1);
-  }
-  // When the history itself has arrived: the slot of a thread among many.
-  void prefetch_slot(Actor actor) const {
-    if (more_ != nullptr) __builtin_prefetch(&more_[actor & (capacity() - 1)], 1);
+  // The last access of the thread of `touch`; empty if there is none.
+  Touch last(const Touch& touch, HistoryId id, Lanes& mine) const {
+    const Touch* const slot = mine.existing(id);
+    return slot != nullptr && is_current(*slot) ? as_touch(*slot, touch) : Touch();
   }
 
  private:
-  // A slot is the last access of a thread. Its form is kReadSince when the access was a write and
-  // the next access by anybody was a remote read, which then stands in readers_.
-  static constexpr std::uint64_t kReadSince = std::uint64_t{1} << 42;
-  static constexpr std::uint32_t kFew = 4;
-  static constexpr std::uint32_t kNone = ~0u;
+  static constexpr unsigned kActorShift = 44;
+  static constexpr std::uint64_t kBelowActor = (std::uint64_t{1} << kActorShift) - 1;
 
-  std::uint32_t capacity() const { return kFew << doubled_; }
-  std::size_t block() const { return sizeof(Touch) * capacity(); }
-  Touch* slots() { return more_ == nullptr ? few_.data() : more_; }
-  const Touch* slots() const { return more_ == nullptr ? few_.data() : more_; }
-  std::uint32_t find(Actor actor) const {
-    const Touch* all = slots();
-    const std::uint32_t wrap = capacity() - 1;
-    std::uint32_t at = actor & wrap;
-    for (std::uint32_t probes = 0; probes <= wrap; ++probes, at = (at + 1) & wrap) {
-      if (!all[at]) return kNone;
-      if (all[at].actor() == actor) return at;
-    }
-    return kNone;
+  // In a slot the generation stands where a touch has its actor. It is never 0 there.
+  std::uint32_t generation() const { return used_up_ + 1; }
+  bool is_current(const Touch& slot) const { return slot.actor() == generation(); }
+  Touch as_slot(const Touch& touch) const {
+    return {(touch.bits & kBelowActor) | std::uint64_t{generation()} << kActorShift, touch.site,
+            touch.context};
   }
-  std::uint32_t insert(Actor actor, const std::vector<bool>& ended, Arena& arena);
-  void rebuild(const std::vector<bool>& ended, Arena& arena);
-  void remember_reader(const Touch& reader, Arena& arena);
+  static Touch as_touch(const Touch& slot, const Touch& of_same_thread) {
+    return {(slot.bits & kBelowActor & ~Lanes::kReadSince) | (of_same_thread.bits & ~kBelowActor),
+            slot.site, slot.context};
+  }
+  void remember_reader(const Touch& reader, HistoryId id, Lanes& of_writer, Arena& arena);
 
-  Touch write_;               // the last write
-  Touch* more_ = nullptr;     // slots, if there are more than kFew
-  Touch* readers_ = nullptr;  // by slot; absent until there is one
-  std::uint32_t used_ = 0;
-  std::uint16_t doubled_ = 0;                // how often the room for slots was
-  bool unseen_ = false;                      // nobody accessed the bytes since write_
-  alignas(64) std::array<Touch, kFew> few_;  // open addressing by actor; actors are dense
+  Touch write_;                // the last write
+  std::uint32_t used_up_ = 0;  // generations before this one
+  bool unseen_ = false;        // nobody accessed the bytes since write_
+  std::uint64_t padding_ = 0;
 };
-static_assert(sizeof(History) == 128);
+static_assert(sizeof(History) == 32);
 
 }  // namespace heddle::avio

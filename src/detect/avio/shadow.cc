@@ -23,8 +23,8 @@ Shadow::Shadow(unsigned granule, TripleSink& sink, PairLog* pairs)
 }
 
 void Shadow::begin(Actor actor) {
-  HEDDLE_CHECK(actor == ended_.size());
-  ended_.push_back(false);
+  HEDDLE_CHECK(actor == actors_.size());
+  actors_.emplace_back();
 }
 
 Shadow::Page* Shadow::look_up_page(std::uint64_t number) const {
@@ -45,13 +45,13 @@ Shadow::Page& Shadow::add_page(std::uint64_t number) {
   return *page;
 }
 
-void Shadow::touch_cells(const Touch& touch, Address first, Address last) {
+void Shadow::touch_cells(Touch touch, Lanes& lanes, Address first, Address last) {
   const std::uint64_t first_cell = first >> cell_shift_;
   const std::uint64_t last_cell = last >> cell_shift_;
   for (std::uint64_t cell = first_cell; cell <= last_cell; ++cell) {
     const Address from = cell == first_cell ? first : cell << cell_shift_;
     const Address to = cell == last_cell ? last : ((cell + 1) << cell_shift_) - 1;
-    touch_cell(touch, cell, mask(from, to));
+    touch_cell(touch, lanes, *locate(from), cell, mask(from, to));
   }
 }
 
@@ -59,14 +59,15 @@ void Shadow::touch_cells(const Touch& touch, Address first, Address last) {
 bool Shadow::owned(const State& state, const Touch& touch) const {
   if (!state) return true;
   if (form(state) != kExclusive) return false;
-  return state.owner() == touch.owner() || ended_[state.actor()];
+  return state.owner() == touch.owner() || actors_[state.actor()].ended();
 }
 
-void Shadow::touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask) {
-  if (form(cell.half[0]) == kParts) return touch_parts(touch, cell, number, mask);
+void Shadow::touch_slowly(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number,
+                          std::uint8_t mask) {
+  if (form(cell.half[0]) == kParts) return touch_parts(touch, lanes, cell, number, mask);
   const bool joined = form(cell.half[1]) == kJoined;
   if (mask == kAll) {
-    if (joined) return touch_state(touch, cell.half[0], number, kAll);
+    if (joined) return touch_state(touch, lanes, cell.half[0], number, kAll);
     if (owned(cell.half[0], touch) && owned(cell.half[1], touch)) {
       note_pair(cell.half[0], touch);
       note_pair(cell.half[1], touch);
@@ -74,20 +75,24 @@ void Shadow::touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, 
       cell.half[1] = state_of(kJoined, 0);
       return;
     }
-    touch_state(touch, cell.half[0], number, kLow);
-    touch_state(touch, cell.half[1], number, kHigh);
+    touch_state(touch, lanes, cell.half[0], number, kLow);
+    touch_state(touch, lanes, cell.half[1], number, kHigh);
     return;
   }
   if (mask == kLow || mask == kHigh) {
     if (joined) cell.half[1] = copy(cell.half[0]);
-    return touch_state(touch, cell.half[mask == kLow ? 0 : 1], number, mask);
+    return touch_state(touch, lanes, cell.half[mask == kLow ? 0 : 1], number, mask);
   }
   parts_of(cell);
-  touch_parts(touch, cell, number, mask);
+  touch_parts(touch, lanes, cell, number, mask);
 }
 
-void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask) {
+void Shadow::touch_parts(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number,
+                         std::uint8_t mask) {
   Word& word = words_[cell.half[0].site];
+  for (std::size_t i = 0; i < 8 && word.masks[i] != 0; ++i) {
+    if (word.masks[i] == mask) return touch_state(touch, lanes, word.states[i], number, mask);
+  }
   // Divide what is covered partly, so that every part is inside the mask or outside of it.
   std::size_t count = 0;
   std::uint8_t known = 0;
@@ -130,11 +135,12 @@ void Shadow::touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, s
   }
   for (std::size_t i = count; i < 8; ++i) word.masks[i] = 0;
   for (std::size_t i = 0; i < kept; ++i) {
-    if ((word.masks[i] & mask) != 0) touch_state(touch, word.states[i], number, word.masks[i]);
+    if ((word.masks[i] & mask) != 0)
+      touch_state(touch, lanes, word.states[i], number, word.masks[i]);
   }
 }
 
-void Shadow::touch_state(const Touch& touch, State& state, std::uint64_t number,
+void Shadow::touch_state(Touch touch, Lanes& lanes, State& state, std::uint64_t number,
                          std::uint8_t mask) {
   if (owned(state, touch)) {
     note_pair(state, touch);
@@ -142,29 +148,26 @@ void Shadow::touch_state(const Touch& touch, State& state, std::uint64_t number,
     return;
   }
   if (form(state) == kExclusive) {
-    const std::uint32_t index = histories_.add(arena_);
-    histories_[index].start(state);
-    state = state_of(kShared, index);
+    const HistoryId id = histories_.add(arena_);
+    histories_[id].start(state, id, actors_[state.actor()], arena_);
+    state = state_of(kShared, id);
   }
-  Split split;
-  if (pairs_ != nullptr) note_pair(histories_[state.site].last(touch.actor()), touch);
-  if (histories_[state.site].on(touch, ended_, arena_, &split)) {
-    sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
-  }
+  touch_shared(touch, lanes, state.site, number, mask);
+}
+
+void Shadow::report(const Split& split, Touch touch, std::uint64_t number, std::uint8_t mask) {
+  sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
 }
 
 Shadow::State Shadow::copy(const State& state) {
   if (form(state) != kShared) return state;
-  const std::uint32_t index = histories_.add(arena_);
-  histories_[index].copy(histories_[state.site], arena_);
-  return state_of(kShared, index);
+  const HistoryId id = histories_.add(arena_);
+  histories_[id].copy(histories_[state.site], state.site, id, actors_, arena_);
+  return state_of(kShared, id);
 }
 
 void Shadow::drop(State& state) {
-  if (form(state) == kShared) {
-    histories_[state.site].drop(arena_);
-    histories_.remove(state.site);
-  }
+  if (form(state) == kShared && histories_[state.site].drop()) histories_.remove(state.site);
   state = State();
 }
 
@@ -263,6 +266,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
   const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
   const auto release = [&](std::uint64_t number, Page* page) {
     arena_.give_back(page, sizeof(Page));
+    ++moves_;
     CacheEntry& entry = cache_[cache_index(number)];
     if (entry.number == number) entry = CacheEntry();
   };
@@ -290,7 +294,8 @@ void Shadow::forget_everything() {
   words_ = Pool<Word>();
   histories_ = Pool<History>();
   arena_ = Arena();
-  ended_.clear();
+  actors_.clear();
+  ++moves_;
 }
 
 Shadow::Memory Shadow::memory() const {

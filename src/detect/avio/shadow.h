@@ -20,8 +20,9 @@
 // cell stands for a line. Memory that is allocated or freed starts afresh: every granule that
 // overlaps the block is forgotten.
 //
-// Cells live in pages of 512, found by a hash table behind a direct-mapped cache. The caller
-// announces accesses to come, so that cell, history and slot have arrived when they are needed.
+// Cells live in pages of 512, found by a hash table behind a direct-mapped cache. Who knows which
+// accesses come next asks for their cells early (locate, then prefetch), so that cell, history and
+// the thread's last access have arrived when they are needed.
 #pragma once
 
 #include "detect/avio/arena.h"
@@ -72,43 +73,58 @@ constexpr bool is_granule(unsigned granule) {
 
 class Shadow {
  public:
+  struct Cell;
+
   // `pairs`: where pairs are put down, for who learns; may be null.
   Shadow(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr);
 
-  void access(const Touch& touch, Address address, std::uint32_t size) {
+  // The cell of the access's first byte. It stays where it is while moves() does.
+  Cell* locate(Address address) {
+    const std::uint64_t number = address >> cell_shift_;
+    return &page(number >> kPageBits).cells[number & (kPageCells - 1)];
+  }
+  std::uint64_t moves() const { return moves_; }
+
+  // `cell` is locate(address), `lanes` those of the touch's actor.
+  void access(Touch touch, Lanes& lanes, Cell& cell, Address address, std::uint32_t size) {
+    const auto offset = static_cast<std::uint32_t>(address & 7);
+    if (granule_ == 1 && size - 1 < 8 - offset) {
+      const auto mask = static_cast<std::uint8_t>((0xffu >> (8 - size)) << offset);
+      return touch_cell(touch, lanes, cell, address >> 3, mask);
+    }
     if (size == 0) return;
     const Address last = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
-    const std::uint64_t cell = address >> cell_shift_;
-    if (last >> cell_shift_ == cell) {
-      touch_cell(touch, cell, mask(address, last));
+    if (last >> cell_shift_ == address >> cell_shift_) {
+      touch_cell(touch, lanes, cell, address >> cell_shift_, mask(address, last));
     } else {
-      touch_cells(touch, address, last);
+      touch_cells(touch, lanes, address, last);
     }
   }
 
-  // For an access to come: first its cell, and when that has arrived, the history it leads to.
-  void prefetch_cell(Address address) const {
-    if (const Cell* cell = cached_cell(address)) __builtin_prefetch(cell, 1);
-  }
-  void prefetch_history(Address address) const {
-    if (const History* history = cached_history(address)) history->prefetch();
-  }
-  void prefetch_slot(Address address, Actor actor) const {
-    if (const History* history = cached_history(address)) history->prefetch_slot(actor);
+  // For an access to come whose cell has arrived: what it leads to.
+  void prefetch(const Cell& cell, Address address, const Lanes& lanes) const {
+    const bool high = (address & 4) != 0 && form(cell.half[1]) != kJoined;
+    const State& state = cell.half[high ? 1 : 0];
+    if (form(state) == kShared) {
+      __builtin_prefetch(&histories_[state.site], 1);
+      lanes.prefetch(state.site);
+    } else if (form(cell.half[0]) == kParts) {
+      __builtin_prefetch(&words_[cell.half[0].site], 1);
+    }
   }
 
   void forget(Address address, std::uint64_t size);
   void forget_everything();
 
   void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
-  void end(Actor actor) { ended_[actor] = true; }
+  void end(Actor actor) { actors_[actor].end(arena_); }
+  Lanes& lanes(Actor actor) { return actors_[actor]; }  // until another begins
 
   struct Memory {
     std::size_t pages{}, words{}, histories{}, bytes{};
   };
   Memory memory() const;
 
- private:
   // form: in the bits of a Touch that its actor and kind leave free.
   enum Form : std::uint64_t { kExclusive = 0, kShared = 1, kJoined = 2, kParts = 3 };
   using State = Touch;  // kShared, kParts: `site` is an index of histories_ or words_
@@ -124,6 +140,7 @@ class Shadow {
   };
   static_assert(sizeof(Cell) == 32);
 
+ private:
   struct alignas(256) Word {
     std::array<std::uint8_t, 8> masks{};  // disjoint; 0 ends the list
     std::array<State, 8> states;
@@ -171,22 +188,8 @@ class Shadow {
     return static_cast<std::uint8_t>((0xffu << from) & (0xffu >> (7 - (to & 7))));
   }
 
-  const Cell* cached_cell(Address address) const {
-    const std::uint64_t cell = address >> cell_shift_;
-    const CacheEntry& entry = cache_[cache_index(cell >> kPageBits)];
-    if (entry.number != cell >> kPageBits) return nullptr;
-    return &entry.page->cells[cell & (kPageCells - 1)];
-  }
   std::size_t cache_index(std::uint64_t number) const {
     return (number * 0x9e3779b97f4a7c15u) >> cache_shift_;
-  }
-  // Of bytes that are joined or half of their cell.
-  const History* cached_history(Address address) const {
-    const Cell* cell = cached_cell(address);
-    if (cell == nullptr) return nullptr;
-    const bool high = (address & 4) != 0 && form(cell->half[1]) != kJoined;
-    const State& state = cell->half[high ? 1 : 0];
-    return form(state) == kShared ? &histories_[state.site] : nullptr;
   }
   Page* find_page(std::uint64_t number) const {
     const CacheEntry& entry = cache_[cache_index(number)];
@@ -205,29 +208,38 @@ class Shadow {
     }
   }
 
-  // The ways of private data first: the same thread, the same bytes as before.
-  void touch_cell(const Touch& touch, std::uint64_t number, std::uint8_t mask) {
-    Cell& cell = page(number >> kPageBits).cells[number & (kPageCells - 1)];
+  // The common ways first: the same bytes as before, by the same thread or known to be shared.
+  void touch_cell(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask) {
+    const bool joined = form(cell.half[1]) == kJoined;
+    State* state = nullptr;
     if (mask == 0xff) {
-      if (form(cell.half[1]) == kJoined && cell.half[0].owner() == touch.owner()) {
-        note_pair(cell.half[0], touch);
-        cell.half[0] = touch;
-        return;
-      }
+      if (joined) state = &cell.half[0];
     } else if (mask == 0x0f || mask == 0xf0) {
-      State& half = cell.half[mask == 0x0f ? 0 : 1];
-      if (half.owner() == touch.owner() && half && form(cell.half[1]) != kJoined) {
-        note_pair(half, touch);
-        half = touch;
+      if (!joined) state = &cell.half[mask == 0x0f ? 0 : 1];
+    }
+    if (state != nullptr) {
+      if (state->owner() == touch.owner() && *state) {
+        note_pair(*state, touch);
+        *state = touch;
         return;
       }
+      if (form(*state) == kShared) return touch_shared(touch, lanes, state->site, number, mask);
     }
-    touch_slowly(touch, cell, number, mask);
+    touch_slowly(touch, lanes, cell, number, mask);
   }
-  void touch_cells(const Touch& touch, Address first, Address last);
-  void touch_slowly(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
-  void touch_parts(const Touch& touch, Cell& cell, std::uint64_t number, std::uint8_t mask);
-  void touch_state(const Touch& touch, State& state, std::uint64_t number, std::uint8_t mask);
+  void touch_shared(Touch touch, Lanes& lanes, HistoryId id, std::uint64_t number,
+                    std::uint8_t mask) {
+    Split split;
+    History& history = histories_[id];
+    if (pairs_ != nullptr) note_pair(history.last(touch, id, lanes), touch);
+    if (history.on(touch, id, lanes, actors_, arena_, &split)) report(split, touch, number, mask);
+  }
+  void report(const Split& split, Touch touch, std::uint64_t number, std::uint8_t mask);
+  void touch_cells(Touch touch, Lanes& lanes, Address first, Address last);
+  void touch_slowly(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask);
+  void touch_parts(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask);
+  void touch_state(Touch touch, Lanes& lanes, State& state, std::uint64_t number,
+                   std::uint8_t mask);
   bool owned(const State& state, const Touch& touch) const;
   State copy(const State& state);
   void drop(State& state);
@@ -251,7 +263,8 @@ class Shadow {
   mutable std::vector<CacheEntry> cache_;
   Pool<Word> words_;
   Pool<History> histories_;
-  std::vector<bool> ended_;
+  std::vector<Lanes> actors_;
+  std::uint64_t moves_ = 0;  // how often a page was given back
 };
 
 }  // namespace heddle::avio

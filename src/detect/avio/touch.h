@@ -31,9 +31,10 @@ struct Touch {
 
   static Touch make(Actor actor, EventKind kind, std::uint64_t ordinal, SiteId site,
                     ContextId context) {
-    const std::uint64_t what = kind == EventKind::kRead    ? kRead
-                               : kind == EventKind::kWrite ? kWrite
-                                                           : kRead | kWrite;
+    static_assert(static_cast<unsigned>(EventKind::kRead) == kRead &&
+                  static_cast<unsigned>(EventKind::kWrite) == kWrite &&
+                  static_cast<unsigned>(EventKind::kRmw) == (kRead | kWrite));
+    const auto what = static_cast<std::uint64_t>(kind);
     return {(std::uint64_t{actor} << 44) | (what << kOrdinalBits) | ordinal, site, context};
   }
 
