@@ -6,12 +6,28 @@
 #include "report/json.h"
 #include "report/terminal.h"
 
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace heddle::cli {
+namespace {
+
+// "a,b,c" as "a, b and c".
+std::string in_words(std::string_view names) {
+  std::string out;
+  for (;;) {
+    const std::size_t comma = names.find(',');
+    out += names.substr(0, comma);
+    if (comma == std::string_view::npos) return out;
+    names.remove_prefix(comma + 1);
+    out += names.find(',') == std::string_view::npos ? " and " : ", ";
+  }
+}
+
+}  // namespace
 
 void FindingReportOptions::declare(CLI::App& app, const std::string& default_fail_on,
                                    const std::string& fail_on_description) {
@@ -72,7 +88,9 @@ Result<bool> FindingReport::write(Analysis analysis, Output output) {
     terminal.source_roots = options_.sources;
     output.keep_colours();
     output.write(report::terminal(findings, terminal));
-    if (findings.empty()) output.write(fmt::format("nothing found by {}\n", analysis.detectors));
+    if (findings.empty()) {
+      output.write(fmt::format("nothing found by {}\n", in_words(analysis.detectors)));
+    }
     for (const std::string& remark : analysis.remarks) output.write(printable(remark) + "\n");
     if (suppressed != 0) output.write(fmt::format("{} suppressed\n", suppressed));
     if (known != 0) output.write(fmt::format("{} already in the baseline\n", known));
