@@ -57,6 +57,7 @@ class Decoder {
 
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
+  const UnitTable& units() const { return units_; }
   NativeSites& native_sites() { return native_sites_; }
 
   // What the runtime had to say besides events.

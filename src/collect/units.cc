@@ -221,7 +221,14 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
 }
 
 void UnitTable::remove(std::uint64_t address) {
-  std::erase_if(units_, [address](const auto& unit) { return unit->address == address; });
+  for (auto& unit : units_) {
+    if (unit->address != address) continue;
+    const bool known = std::any_of(gone_.begin(), gone_.end(),
+                                   [&](const auto& other) { return other->name == unit->name; });
+    if (!known) gone_.push_back(std::move(unit));
+  }
+  std::erase_if(
+      units_, [address](const auto& unit) { return unit == nullptr || unit->address == address; });
   recent_ = recent_caller_ = nullptr;
   by_flags_.clear();
 }

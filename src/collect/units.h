@@ -102,6 +102,13 @@ class UnitTable {
     return unit->sites[flag - unit->flags_begin];
   }
 
+  // Every unit that was ever there, by its name, calls `visit(const Unit&)`.
+  template <typename Visit>
+  void visit_all(Visit visit) const {
+    for (const auto& unit : units_) visit(*unit);
+    for (const auto& unit : gone_) visit(*unit);
+  }
+
   // The unit whose slots contain `slot`, nullptr when there is none.
   const Unit* find(std::uint64_t slot) {
     const Unit* unit = recent_;
@@ -117,6 +124,7 @@ class UnitTable {
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
+  std::vector<std::unique_ptr<Unit>> gone_;   // one of each name: a library may come and go
   const Unit* recent_ = nullptr;
   std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
   const Unit* recent_caller_ = nullptr;

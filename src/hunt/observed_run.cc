@@ -145,14 +145,16 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
         const std::lock_guard lock(mutex);
         detector = make((*session)->catalog());
       }
-      threads.emplace_back(
-          [&out, &mutex, &done, owned = std::move(*session), attached = std::move(detector)] {
-            watch(*owned, *attached, out);
-            out.units = owned->decoder().saw_units();
-            out.notes = owned->decoder().notes();
-            const std::lock_guard lock(mutex);
-            done(*attached, owned->catalog());
-          });
+      threads.emplace_back([&out, &mutex, &done, &request,
+                            first = (*session)->pid() == (*launch)->pid(),
+                            owned = std::move(*session), attached = std::move(detector)] {
+        watch(*owned, *attached, out);
+        out.units = owned->decoder().saw_units();
+        out.notes = owned->decoder().notes();
+        const std::lock_guard lock(mutex);
+        done(*attached, owned->catalog());
+        if (first && request.decoded) request.decoded(owned->decoder());
+      });
     }
   };
   // Children may outlive the program and make children of their own.

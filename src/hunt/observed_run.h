@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+namespace heddle::collect {
+class Decoder;
+}
+
 namespace heddle::hunt {
 
 struct ObserveRequest {
@@ -21,6 +25,8 @@ struct ObserveRequest {
   unsigned timeout = 0;           // seconds of real time after which the run is a hang; 0: never
   int output_fd = -1;             // where the program's output goes; -1: where ours goes
   std::function<void()> started;  // called when the program runs, before its first event
+  // Called like `done`, of the process that was started: what the collector knows of its units.
+  std::function<void(const collect::Decoder&)> decoded;
 };
 
 struct ObservedEnd {

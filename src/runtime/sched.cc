@@ -4,8 +4,6 @@
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
 
-#include <signal.h>
-
 namespace heddle::rt {
 
 Sched g_sched;
@@ -18,12 +16,6 @@ inline Thread* load_holder() {
 }
 inline void store_holder(Thread* thread) {
   __atomic_store_n(&g_sched.holder, thread, __ATOMIC_RELAXED);
-}
-
-// Here a debugger stops, with the thread's own stack above.
-void stop_if_asked(const Thread* self) {
-  if (self->id != g_sched.stop_thread || self->steps != g_sched.stop_step) return;
-  raw_syscall(SYS_tgkill, raw_getpid(), raw_gettid(), SIGTRAP);
 }
 
 // The holder goes on unless the strategy says otherwise.
@@ -67,7 +59,7 @@ void point_slowly(PointKind kind, const volatile void* object, const void* pc) {
   const Busy busy(self);
   lock_as_holder();
   count_point(self, kind);
-  stop_if_asked(self);
+  stop_if_at_step(self);
   bool loses = kind == PointKind::kYield || g_sched.points >= g_sched.slice_end;
   if (object == self->spin_object && pc == self->spin_pc) {
     loses |= ++self->spin_count >= kSpinLimit;
@@ -147,7 +139,7 @@ WakeReason block(PointKind kind, Wait* wait) {
   if (self->once_depth != 0) once_check(self);
   lock_as_holder();
   count_point(self, kind);
-  stop_if_asked(self);
+  stop_if_at_step(self);
   g_sched.blocked.push(wait);
   if (wait->deadline != kNoDeadline) ++g_sched.timed;
   if (wait->descriptors != nullptr) ++g_sched.descriptor_waiters;
@@ -262,7 +254,8 @@ void arm() {
     const uint64_t stop = g_sched.points + (g_sched.stop_step - holder->steps);
     if (stop < next) next = stop;
   }
-  g_sched.next_action = next;
+  // Where accesses are watched for, no point takes the short way.
+  g_sched.next_action = g_sched.stop_watched ? 0 : next;
 }
 
 void give_to(Thread* next) {
@@ -330,7 +323,9 @@ void sched_end() {
   g_sched.on = false;
 }
 
-bool sched_point_passes(PointKind kind, const volatile void* object, const void* pc) {
+namespace {
+
+bool passes(PointKind kind, const volatile void* object, const void* pc) {
   Thread* self = t_self;
   if (self == nullptr || !g_sched.on || inside()) return true;
   if (kind == PointKind::kAccess && g_sched.shared_only && load_holder() == self &&
@@ -353,11 +348,39 @@ bool sched_point_passes(PointKind kind, const volatile void* object, const void*
   return true;
 }
 
+// The same, when there are accesses to stop at: the debugger stops when nothing stands between the
+// thread and its access any more.
+bool passes_watched(PointKind kind, const volatile void* object, const void* pc) {
+  Thread* self = t_self;
+  const Watched watched =
+      g_sched.on && sched_holds() && !inside() ? stop_watch(self, pc) : Watched::kNot;
+  if (watched == Watched::kStop) stop_here(self);
+  if (watched == Watched::kOnly || watched == Watched::kStop) return true;
+  const bool passed = passes(kind, object, pc);
+  if (watched != Watched::kStopPoint) return passed;
+  if (passed) {
+    stop_here(self);
+  } else {
+    self->stop_due = true;
+  }
+  return passed;
+}
+
+}  // namespace
+
+bool sched_point_passes(PointKind kind, const volatile void* object, const void* pc) {
+  return g_sched.stop_watched ? passes_watched(kind, object, pc) : passes(kind, object, pc);
+}
+
 void sched_point(PointKind kind, const volatile void* object, const void* pc) {
-  if (sched_point_passes(kind, object, pc)) return;
+  if (passes(kind, object, pc)) return;
   Thread* self = t_self;
   if (self->once_depth != 0) once_check(self);
   point_slowly(kind, object, pc);
+  if (self->stop_due) {
+    self->stop_due = false;
+    stop_here(self);
+  }
   if (self->async_cancel && !self->busy) pthread_testcancel();
 }
 

@@ -182,12 +182,14 @@ void note_static_storage(const heddle_unit* unit) {
       const_cast<heddle_unit*>(unit));
 }
 
-// A file of lines "UNIT INDEX": the sites of that translation unit, by their number in its catalog.
-void flag_named_sites(const heddle_unit* unit, const char* path) {
+}  // namespace
+
+// The sites are named by their numbers in the unit's catalog.
+void each_named_site(const heddle_unit* unit, const char* path, void (*use)(uint8_t* flag)) {
   const long fd = raw_syscall(SYS_open, as_long(path), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     static bool said = false;
-    if (!said) say("points: cannot read %s", path);
+    if (!said) say("cannot read the sites in %s", path);
     said = true;
     return;
   }
@@ -209,7 +211,9 @@ void flag_named_sites(const heddle_unit* unit, const char* path) {
         for (const char* at = space + 1; *at >= '0' && *at <= '9'; ++at) {
           index = index * 10 + static_cast<uint64_t>(*at - '0');
         }
-        if (strcmp(line, unit->name) == 0 && index < unit->site_count) unit->site_flags[index] = 1;
+        if (strcmp(line, unit->name) == 0 && index < unit->site_count) {
+          use(&unit->site_flags[index]);
+        }
       }
       line = newline + 1;
     }
@@ -220,8 +224,6 @@ void flag_named_sites(const heddle_unit* unit, const char* path) {
   raw_close(static_cast<int>(fd));
 }
 
-}  // namespace
-
 void sched_unit_registered(const heddle_unit* unit) {
   const char* mode = g_sched.points_mode;
   if (unit->site_flags == nullptr) return;
@@ -229,10 +231,12 @@ void sched_unit_registered(const heddle_unit* unit) {
   if (strcmp(mode, "all") == 0 || strcmp(mode, "shared") == 0) {
     memset(unit->site_flags, 1, unit->site_count);
     sleds_place_all_points(unit);
-  } else if (strncmp(mode, "sites:", 6) == 0) {
-    flag_named_sites(unit, mode + 6);
-    sleds_place_flagged_points(unit);
+    stop_unit_registered(unit);
+    return;
   }
+  const bool named = strncmp(mode, "sites:", 6) == 0;
+  if (named) each_named_site(unit, mode + 6, [](uint8_t* flag) { *flag = 1; });
+  if (stop_unit_registered(unit) || named) sleds_place_flagged_points(unit);
 }
 
 }  // namespace heddle::rt

@@ -56,6 +56,7 @@ struct Thread {
   bool patient;       // … and waits longer before it acts
   bool async_cancel;  // asked for asynchronous cancellation: it is tested at every point
   bool no_preempt;    // holds a stdio lock: switched only where it must be
+  bool stop_due;      // the access to stop at comes after the switch that is under way
   bool detached;
   bool joined;
   bool gone;            // dead for the kernel, too
@@ -158,6 +159,7 @@ struct Sched {
   char points_mode[Options::kTextSize];
   uint32_t stop_thread;  // the position of the option stop_at; no such thread: none
   uint64_t stop_step;
+  bool stop_watched;  // there are sites to stop at (sched_stop.cc)
   uint32_t forks;
   uint32_t stream_locks;  // held by flockfile, of all threads
   pthread_key_t exit_key;
@@ -238,6 +240,20 @@ void note_handle(pthread_t handle);  // of a new thread
 void points_select(const char* mode);  // as the option `points`
 bool access_is_shared(const volatile void* address);
 void points_thread_created(const Thread* creator);
+
+// Calls `use` with the flags of a unit's sites that a file of lines "UNIT INDEX" names.
+void each_named_site(const heddle_unit* unit, const char* path, void (*use)(uint8_t* flag));
+
+// ---- sched_stop.cc ------------------------------------------------------------------------------
+
+void stop_init();                                    // reads the options
+bool stop_unit_registered(const heddle_unit* unit);  // true: it has flagged sites
+void stop_if_at_step(const Thread* self);
+void stop_here(const Thread* self);
+
+// An access of the holder at a site's flag, before it is known whether it is a scheduling point.
+enum class Watched : uint8_t { kNot, kOnly, kPoint, kStop, kStopPoint };
+Watched stop_watch(const Thread* self, const void* flag);
 
 // ---- sched_signals.cc ---------------------------------------------------------------------------
 

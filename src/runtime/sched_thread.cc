@@ -112,27 +112,6 @@ void end_thread(Thread* self) {
   wake_turn(next);
 }
 
-// "THREAD.STEP" of the option stop_at.
-void parse_stop() {
-  g_sched.stop_thread = ~0u;
-  const char* at = rt_option(stop_at);
-  if (*at == '\0') return;
-  uint64_t numbers[2] = {};
-  for (unsigned k = 0; k < 2; ++k) {
-    const char* start = at;
-    for (; *at >= '0' && *at <= '9'; ++at) {
-      numbers[k] = numbers[k] * 10 + static_cast<uint64_t>(*at - '0');
-    }
-    if (at == start || *at != (k == 0 ? '.' : '\0')) {
-      say("stop_at=%s is not THREAD.STEP; ignored", rt_option(stop_at));
-      return;
-    }
-    ++at;
-  }
-  g_sched.stop_thread = static_cast<uint32_t>(numbers[0]);
-  g_sched.stop_step = numbers[1];
-}
-
 }  // namespace
 
 void sched_init() {
@@ -149,7 +128,7 @@ void sched_init() {
   strategy_select();
   adopt_caller();
   schedule_open();
-  parse_stop();
+  stop_init();
   pin();
   g_sched.slice_end = kSlicePoints;
   arm();
