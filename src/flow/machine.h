@@ -80,11 +80,10 @@ class FlowMachine {
 
   void on(const Event& event, EventOrdinal ordinal);
 
-  // The same for the first event of `batch` and, if that is a segment, for those of its accesses
-  // that follow it there without a gap, which is how all but few arrive; `stop()` is asked after
-  // every access. Returns how many events were taken.
+  // The same for the segments and accesses that `batch` begins with, up to the first other event;
+  // `stop()` is asked after every access. Returns how many events were taken.
   template <typename Stop>
-  std::size_t on_some(std::span<const Event> batch, EventOrdinal first, Stop stop);
+  std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
   // Every tag and control that is alive, so that a client can renumber what they refer to.
   template <typename VisitTag, typename VisitControl>
@@ -142,6 +141,9 @@ class FlowMachine {
       end_segment(id, thread);
     }
   }
+  template <typename Stop>
+  std::size_t items(ThreadId id, Thread& thread, std::span<const Event> batch, EventOrdinal first,
+                    Stop stop);
   bool find_item(Thread& thread, SiteId site);
   void access(Thread& thread, const Event& event, EventOrdinal ordinal);
   void library_access(Thread& thread, const Event& event, EventOrdinal ordinal);
@@ -151,6 +153,7 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
+  Tag value_on_edge(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi);
   void finish_call(ThreadId id, Activation& frame);
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
@@ -186,29 +189,48 @@ void FlowMachine<Client>::on(const Event& event, EventOrdinal ordinal) {
 
 template <typename Client>
 template <typename Stop>
-std::size_t FlowMachine<Client>::on_some(std::span<const Event> batch, EventOrdinal first,
-                                         Stop stop) {
-  on(batch[0], first);
-  if (batch[0].kind != EventKind::kSegment) return 1;
-  const ThreadId id = batch[0].thread;
-  Thread& thread = threads_[id];
-  if (thread.segment == nullptr || thread.next_item != 0) return 1;
-  const std::uint32_t count = thread.segment->item_count;
-  if (count == 0) return 1;
-  const FlowItem* items = &programs_.item(thread.segment->first_item);
-  Activation& frame = thread.top();
-  Tag* const registers = frame.registers.data();
-  const Control control = frame.control;
-  std::size_t taken = 1;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (taken == batch.size()) return taken;
+std::size_t FlowMachine<Client>::run(std::span<const Event> batch, EventOrdinal first, Stop stop) {
+  std::size_t taken = 0;
+  while (taken < batch.size()) {
     const Event& event = batch[taken];
+    if (event.kind == EventKind::kSegment) {
+      if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
+      Thread& thread = threads_[event.thread];
+      begin_segment(event.thread, thread, static_cast<SegmentId>(event.value), first + taken);
+      ++taken;
+      // All but few accesses come right behind their segment.
+      if (thread.segment != nullptr && thread.segment->item_count != 0) {
+        taken += items(event.thread, thread, batch.subspan(taken), first + taken, stop);
+      }
+    } else if (is_access(event.kind)) {
+      on(event, first + taken);
+      ++taken;
+    } else {
+      return taken;
+    }
+    if (stop()) return taken;
+  }
+  return taken;
+}
+
+// The accesses of the segment that has just begun, as far as they are there without a gap.
+template <typename Client>
+template <typename Stop>
+std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<const Event> batch,
+                                       EventOrdinal first, Stop stop) {
+  const std::uint32_t count = thread.segment->item_count;
+  const FlowItem* const items = &programs_.item(thread.segment->first_item);
+  const Activation& frame = thread.top();
+  Tag* const registers = thread.top().registers.data();
+  const Control control = frame.control;
+  std::uint32_t i = 0;
+  while (i < count && i < batch.size()) {
+    const Event& event = batch[i];
     const FlowItem& item = items[i];
-    if (event.site != item.site || event.thread != id || !is_access(event.kind)) return taken;
-    const EventOrdinal ordinal = first + taken;
+    if (event.site != item.site || event.thread != id || !is_access(event.kind)) break;
+    const EventOrdinal ordinal = first + i;
     const TagList<Tag> address = tags(frame, item.address);
-    thread.next_item = i + 1;
-    ++taken;
+    ++i;
     if (event.kind == EventKind::kRead) {
       registers[item.defines] = client_.load(event, ordinal, address, control);
     } else if (event.kind == EventKind::kWrite) {
@@ -219,8 +241,9 @@ std::size_t FlowMachine<Client>::on_some(std::span<const Event> batch, EventOrdi
     }
     if (stop()) break;
   }
+  thread.next_item = i;
   branch_when_due(id, thread);
-  return taken;
+  return i;
 }
 
 template <typename Client>
@@ -411,20 +434,28 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
 template <typename Client>
 void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
   if (segment.phi_count == 0) return;
-  scratch_.clear();
-  for (std::uint32_t i = 0; i < segment.phi_count; ++i) {
-    const FlowPrograms::Phi& phi = programs_.phi(segment.first_phi + i);
-    Tag value{};
-    for (std::uint32_t k = 0; k < phi.edge_count; ++k) {
-      const FlowPrograms::Edge& edge = programs_.edge(phi.first_edge + k);
-      if (edge.block != frame.block) continue;
-      value = client_.choose(id, joined(id, frame, edge.sources), frame.control);
-      break;
-    }
-    scratch_.push_back(value);
+  const FlowPrograms::Phi* const phis = &programs_.phi(segment.first_phi);
+  if (segment.phi_count == 1) {
+    frame.registers[phis[0].defines] = value_on_edge(id, frame, phis[0]);
+    return;
   }
+  scratch_.clear();
   for (std::uint32_t i = 0; i < segment.phi_count; ++i)
-    frame.registers[programs_.phi(segment.first_phi + i).defines] = scratch_[i];
+    scratch_.push_back(value_on_edge(id, frame, phis[i]));
+  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
+    frame.registers[phis[i].defines] = scratch_[i];
+}
+
+template <typename Client>
+typename FlowMachine<Client>::Tag FlowMachine<Client>::value_on_edge(ThreadId id,
+                                                                     const Activation& frame,
+                                                                     const FlowPrograms::Phi& phi) {
+  for (std::uint32_t k = 0; k < phi.edge_count; ++k) {
+    const FlowPrograms::Edge& edge = programs_.edge(phi.first_edge + k);
+    if (edge.block == frame.block)
+      return client_.choose(id, joined(id, frame, edge.sources), frame.control);
+  }
+  return {};
 }
 
 template <typename Client>

@@ -2,83 +2,117 @@
 
 #include "base/check.h"
 
-#include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace heddle::svd {
 
 Blocks::Blocks(std::uint32_t block_size)
     : block_shift_(static_cast<unsigned>(std::countr_zero(block_size))) {
   HEDDLE_CHECK(std::has_single_bit(block_size) && block_size <= 64);
-  entries_.push_back({});  // number 0 ends a list
 }
 
-Blocks::Page& Blocks::find_page(std::uint64_t number) {
+void Blocks::go_to(ThreadId thread) {
+  if (thread >= nearest_.size()) {
+    nearest_.resize(thread + 1);
+    planes_of_.resize(thread + 1, 0);
+  }
+  if (nearest_[thread] == nullptr) nearest_[thread] = std::make_unique<NearPages>();
+  near_ = nearest_[thread].get();
+  current_ = thread;
+}
+
+// No thread may go on using what it knew of the page.
+void Blocks::far(std::uint64_t number, const Page& page) {
+  for (const Plane& plane : page.planes) {
+    if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) continue;
+    Near& near = (*nearest_[plane.thread])[number % kNear];
+    if (near.number == number) near = {};
+  }
+}
+
+Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   std::unique_ptr<Page>& found = pages_[number];
   if (found == nullptr) {
     found = std::make_unique<Page>();
     found->shift = std::max(block_shift_, kWordShift);
-    found->cells = std::make_unique<View[]>(kPageBytes >> found->shift);
   }
-  return *found;
+  Page& page = *found;
+  std::size_t plane = 0;
+  while (plane < page.planes.size() && page.planes[plane].thread != thread) ++plane;
+  if (plane == page.planes.size()) {
+    drop_planes(number, page, [&](const Plane& old) { return gone(old.thread); });
+    far(number, page);
+    plane = page.planes.size();
+    page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
+    ++planes_of_[thread];
+    if (plane == 1) page.calm = std::make_unique<std::uint8_t[]>(page.cell_count());
+  }
+  Near& near = (*near_)[number % kNear];
+  near.number = number;
+  near.cells = page.planes[plane].cells.get();
+  near.calm = page.calm.get();
+  near.page = &page;
+  near.plane = static_cast<std::uint32_t>(plane);
+  near.shift = static_cast<std::uint8_t>(page.shift);
+  near.mine = plane < 126 ? static_cast<std::uint8_t>(1 + 2 * plane) : kNeverCalm;
+  return near;
 }
 
-const Blocks::Cached& Blocks::find(std::uint64_t number) {
-  Page& page = find_page(number);
-  Cached& cached = cache_[number % kCached];
-  cached = {number, page.cells.get(), &page, page.shift};
-  return cached;
-}
-
-// Every block of a cell gets a copy of its view, or of its list of views.
+// Every block of a cell gets a copy of it.
 void Blocks::split(std::uint64_t number, Page& page) {
-  cache_[number % kCached] = {};
+  far(number, page);
   const std::uint64_t count = kPageBytes >> block_shift_;
   const unsigned copies_shift = page.shift - block_shift_;
-  auto cells = std::make_unique<View[]>(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const View& from = page.cells[i >> copies_shift];
-    cells[i] = from;
-    if (from.several == 0 || i % (1ull << copies_shift) == 0) continue;
-    std::uint32_t copy = 0;
-    for (std::uint32_t at = from.unit; at != 0; at = entries_[at].next)
-      copy = new_entry(entries_[at].view, copy);
-    cells[i].unit = copy;
-    cells[i].noted = cells[i].input = 0;
+  const auto copied = [&](auto& from) {
+    if (from == nullptr) return;
+    auto to = std::make_unique<std::remove_reference_t<decltype(from[0])>[]>(count);
+    for (std::uint64_t i = 0; i < count; ++i) to[i] = from[i >> copies_shift];
+    from = std::move(to);
+  };
+  for (Plane& plane : page.planes) {
+    copied(plane.cells);
+    copied(plane.accesses);
   }
-  page.cells = std::move(cells);
+  copied(page.calm);
   page.shift = block_shift_;
 }
 
-std::uint32_t Blocks::new_entry(const View& view, std::uint32_t next) {
-  if (free_entries_.empty()) return static_cast<std::uint32_t>(entries_.push_back({view, next}));
-  const std::uint32_t index = free_entries_.back();
-  free_entries_.pop_back();
-  entries_[index] = {view, next};
-  return index;
-}
-
-void Blocks::free_list(std::uint32_t first) {
-  for (; first != 0; first = entries_[first].next) free_entries_.push_back(first);
-}
-
-void Blocks::clear(View& cell) {
-  if (cell.several != 0) free_list(cell.unit);
-  cell = View();
+// Whether any plane is left.
+template <typename Drop>
+bool Blocks::drop_planes(std::uint64_t number, Page& page, Drop drop) {
+  const auto dropped = [&](const Plane& plane) {
+    if (!drop(plane)) return false;
+    --planes_of_[plane.thread];
+    return true;
+  };
+  if (std::none_of(page.planes.begin(), page.planes.end(), drop)) return !page.planes.empty();
+  far(number, page);
+  std::erase_if(page.planes, dropped);
+  if (page.planes.size() <= 1) {
+    page.calm = nullptr;
+  } else {
+    std::memset(page.calm.get(), 0, page.cell_count());
+  }
+  return !page.planes.empty();
 }
 
 void Blocks::forget(Address address, std::uint64_t size) {
   if (size == 0 || address + size < address) return;
   const Address end = address + size;
+  // Whether nothing is left of the page.
   const auto forget_in = [&](std::uint64_t number, Page& page) {
     const Address begin = std::max(address, number << kPageShift);
     const Address stop = std::min(end, (number + 1) << kPageShift);
+    if (stop - begin == kPageBytes)
+      return !drop_planes(number, page, [](const Plane&) { return true; });
     const std::uint64_t part = (1ull << page.shift) - 1;
     if (page.shift > block_shift_ && ((begin | stop) & part) != 0) split(number, page);
     const std::uint64_t first = (begin & (kPageBytes - 1)) >> page.shift;
     const std::uint64_t last = ((stop - 1) & (kPageBytes - 1)) >> page.shift;
-    for (std::uint64_t i = first; i <= last; ++i) clear(page.cells[i]);
-    return stop - begin == kPageBytes;
+    for (Plane& plane : page.planes)
+      std::fill(&plane.cells[first], &plane.cells[last] + 1, Cell());
+    return false;
   };
   const std::uint64_t first_page = address >> kPageShift;
   const std::uint64_t last_page = (end - 1) >> kPageShift;
@@ -95,16 +129,43 @@ void Blocks::forget(Address address, std::uint64_t size) {
         whole.push_back(number);
     }
   }
-  for (const std::uint64_t number : whole) {
-    pages_.erase(number);
-    cache_[number % kCached] = {};
+  for (const std::uint64_t number : whole) pages_.erase(number);
+}
+
+void Blocks::drop(ThreadId thread) {
+  if (thread >= gone_.size()) gone_.resize(thread + 1, false);
+  gone_[thread] = true;
+  if (thread >= nearest_.size() || nearest_[thread] == nullptr) return;
+  nearest_[thread] = nullptr;
+  if (current_ == thread) current_ = ~0u;
+  if (planes_of_[thread] > pages_.size() / 8) shrink();
+}
+
+void Blocks::shrink() {
+  const auto is_idle = [&](const Plane& plane, std::size_t count) {
+    if (gone(plane.thread)) return true;
+    return std::all_of(plane.cells.get(), plane.cells.get() + count,
+                       [](Cell cell) { return cell.unit == 0; });
+  };
+  for (auto at = pages_.begin(); at != pages_.end();) {
+    const auto next = std::next(at);
+    Page& page = *at->second;
+    const std::size_t count = page.cell_count();
+    if (!drop_planes(at->first, page, [&](const Plane& plane) { return is_idle(plane, count); }))
+      pages_.erase(at);
+    at = next;
   }
 }
 
 std::size_t Blocks::bytes() const {
-  std::size_t out = entries_.size() * sizeof(Entry);
-  for (const auto& [number, page] : pages_)
-    out += (kPageBytes >> page->shift) * sizeof(View) + sizeof(Page);
+  std::size_t out = 0;
+  for (const auto& [number, page] : pages_) {
+    out += sizeof(Page) + (page->calm != nullptr ? page->cell_count() : 0);
+    for (const Plane& plane : page->planes) {
+      out += page->cell_count() *
+             (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));
+    }
+  }
   return out;
 }
 

@@ -14,6 +14,12 @@ bool stored(BlockState state) {
          state == BlockState::kTrueDep;
 }
 
+// No value gets the cell's unit through it: whoever reads the block begins another one.
+bool is_weak(Cell cell) {
+  return cell.block_state() == BlockState::kStoredShared ||
+         (cell.block_state() == BlockState::kLoadedShared && cell.noted != 0);
+}
+
 }  // namespace
 
 Online::Online(const Catalog& catalog, const OnlineOptions& options)
@@ -24,17 +30,25 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       narrator_(catalog),
       contexts_(1),
       collect_units_at_(options.collect_bytes),
-      collect_sets_at_(options.collect_bytes / 8) {}
+      collect_sets_at_(options.collect_bytes / 16),
+      collect_always_(options.collect_bytes < kSmallCollect) {}
 
 std::size_t Online::on(std::span<const Event> batch, EventOrdinal first) {
-  for (std::size_t i = 0; i < batch.size();) {
-    const Event& event = batch[i];
-    if (!is_access(event.kind) && event.kind != EventKind::kSegment) bookkeeping(event);
-    i += machine_.on_some(batch.subspan(i), first + i, [&] { return !violations_.empty(); });
-    if (!violations_.empty()) return i;
-    if (++since_check_ >= 64 || options_.collect_bytes < kSmallCollect) collect_when_due();
+  const auto stop = [&] { return !violations_.empty() || collect_always_; };
+  std::size_t taken = 0;
+  while (taken < batch.size() && violations_.empty()) {
+    const Event& event = batch[taken];
+    if (is_access(event.kind) || event.kind == EventKind::kSegment) {
+      taken += machine_.run(batch.subspan(taken), first + taken, stop);
+    } else {
+      bookkeeping(event);
+      machine_.on(event, first + taken);
+      ++taken;
+    }
+    if (collect_always_) collect_when_due();
   }
-  return batch.size();
+  collect_when_due();
+  return taken;
 }
 
 void Online::bookkeeping(const Event& event) {
@@ -42,61 +56,79 @@ void Online::bookkeeping(const Event& event) {
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
     blocks_.forget(event.address, event.value);  // memory without a history
   } else if (event.kind == EventKind::kThreadEnd && event.thread < kMaxThread) {
-    if (event.thread >= gone_.size()) gone_.resize(event.thread + 1, false);
-    gone_[event.thread] = true;
+    blocks_.drop(event.thread);
   }
 }
 
 // ---- the other threads ------------------------------------------------------------------------
 
-View& Online::own_view_slowly(View& cell, const Event& event, EventOrdinal ordinal) {
-  // Beyond a hundred thousand threads, the last ones share a view.
-  return blocks_.own(
-      cell, std::min(event.thread, kMaxThread), [&](const View& view) { return alive(view); },
-      [&](View& view) { remote_access(view, event, ordinal); },
-      [&](const View& view) { return calm(view); });
+void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& event,
+                         EventOrdinal ordinal) {
+  Calm all = Calm::kAll;
+  std::vector<Blocks::Plane>& planes = near.page->planes;
+  for (std::uint32_t i = 0; i < planes.size(); ++i) {
+    if (i == near.plane) continue;
+    Cell& cell = planes[i].cells[number];
+    if (cell.unit == 0) continue;
+    const UnitId unit = blocks_.gone(planes[i].thread) ? 0 : units_.live(cell.unit);
+    if (unit == 0) {
+      cell = Cell();
+      continue;
+    }
+    remote_access(cell, unit, planes[i], number, event, ordinal);
+    if (cell.unit != 0) all = std::min(all, calm(cell));
+  }
+  Blocks::set_calm(near, number, all);
 }
 
 // What remote_access() would do nothing about.
-Calm Online::calm(const View& view) const {
-  const BlockState state = view.block_state();
+Calm Online::calm(Cell cell) const {
+  const BlockState state = cell.block_state();
   if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return Calm::kNone;
-  if (view.noted != 0) return Calm::kAll;
+  if (cell.noted != 0 || cell.unit == kNobody) return Calm::kAll;
   if (!options_.inputs_only && stored(state)) return Calm::kNone;
-  return view.input != 0 ? Calm::kReads : Calm::kAll;
+  return cell.input != 0 ? Calm::kReads : Calm::kAll;
 }
 
-void Online::remote_access(View& view, const Event& event, EventOrdinal ordinal) {
-  const BlockState state = view.block_state();
-  const UnitId unit = units_.live(view.unit);
-  if (view.noted == 0) {
+void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
+                           std::uint64_t number, const Event& event, EventOrdinal ordinal) {
+  if (unit == kNobody) return;
+  const BlockState state = cell.block_state();
+  if (cell.noted == 0) {
     const bool conflicts =
-        (view.input != 0 && is_write(event.kind)) || (!options_.inputs_only && stored(state));
+        (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && stored(state));
     if (conflicts) {
-      units_.note(unit,
-                  {remembered(view, event.address, event.size), narrator_.witness(event, ordinal)});
-      view.noted = 1;
+      Overwrite overwrite{Blocks::access(plane, number), access_ref(event, ordinal), event.address,
+                          event.value};
+      overwrite.size = event.size;
+      overwrite.has_value = event.has_value;
+      overwrite.remote_thread = event.thread;
+      units_.note(unit, plane.thread, overwrite);
+      cell.noted = 1;
     }
   }
   if (state == BlockState::kLoaded) {
-    view.set(BlockState::kLoadedShared);
+    cell.set(BlockState::kLoadedShared);
   } else if (state == BlockState::kStored) {
-    view.set(BlockState::kStoredShared);
+    cell.set(BlockState::kStoredShared);
   } else if (state == BlockState::kTrueDep) {
     end_unit(unit);
+    cell = Cell();
   }
 }
 
 // The address of the access is not kept: the caller knows a part of it, from what it was found by.
-Witness Online::remembered(const View& view, Address address, std::uint32_t size) const {
-  const Context& context = contexts_[view.context];
+Witness Online::remembered(AccessRef access, ThreadId thread, Address address,
+                           std::uint32_t size) const {
+  const Context& context = contexts_[access >> kOrdinalBits];
   Witness out;
-  out.thread = static_cast<ThreadId>(view.thread);
+  out.thread = thread;
   out.kind = context.kind;
+  out.order = context.order;
   out.site = context.site;
   out.stack = context.stack;
   out.locks = context.locks;
-  out.ordinal = view.ordinal;
+  out.ordinal = access & ((1ull << kOrdinalBits) - 1);
   out.address = address;
   out.size = size;
   return out;
@@ -104,7 +136,7 @@ Witness Online::remembered(const View& view, Address address, std::uint32_t size
 
 ContextId Online::context_of(const Event& event) {
   const Context context{event.site, narrator_.stacks().current(event.thread),
-                        narrator_.locks_held().current(event.thread), event.kind};
+                        narrator_.locks_held().current(event.thread), event.kind, event.order};
   if (event.site < last_context_.size()) {
     const ContextId last = last_context_[event.site];
     if (contexts_[last] == context) return last;
@@ -113,7 +145,14 @@ ContextId Online::context_of(const Event& event) {
   }
   const auto [at, is_new] =
       context_ids_.try_emplace(context, static_cast<ContextId>(contexts_.size()));
-  if (is_new) contexts_.push_back(context);
+  if (is_new) {
+    // What is not remembered any more is nowhere.
+    if (contexts_.size() >> (64 - kOrdinalBits) != 0) {
+      at->second = 0;
+      return 0;
+    }
+    contexts_.push_back(context);
+  }
   return last_context_[event.site] = at->second;
 }
 
@@ -125,66 +164,105 @@ void Online::end_unit(UnitId unit) {
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
-// What this thread's read of one block adds to the unit `all` of the statement.
-UnitSet Online::load_view(View& view, UnitSet all, const Event& event, EventOrdinal ordinal) {
-  const UnitId unit = units_.live(view.unit);
-  const BlockState state = view.block_state();
-  const bool overwritten = view.noted != 0 && state == BlockState::kLoadedShared;
-  if (unit != 0 && !overwritten) {
-    if (state == BlockState::kStored) view.set(BlockState::kTrueDep);
-    const UnitSet computed = stored(state) ? kComputed : all & kComputed;
-    return units_.merge(all & ~kComputed, unit) | computed;
+// Of cells that are alike, and whose other threads have been told.
+UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+  Cell* const cells = run.near->cells + run.first;
+  Cell cell = cells[0];
+  if (const UnitId unit = units_.live(cell.unit); unit != 0) {
+    const BlockState state = cell.block_state();
+    if (state == BlockState::kStoredShared) {
+      if (unit != kNobody) end_unit(unit);
+    } else if (cell.noted == 0 || state != BlockState::kLoadedShared) {
+      if (state == BlockState::kStored || cell.unit != unit) {
+        if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
+        cell.unit = unit & kMaxUnit;
+        std::fill_n(cells, run.count, cell);
+      }
+      return stored(state) ? unit | kComputed : unit;
+    }
   }
-  if (all == 0) all = units_.create();
-  view.unit = all & ~kComputed;
-  view.set(BlockState::kLoaded);
-  view.input = 1;
-  remember(view, event, ordinal);
-  return all;
+  const UnitId unit = units_.create();
+  std::fill_n(cells, run.count, make_cell(unit, BlockState::kLoaded, true, false));
+  const AccessRef access = access_ref(event, ordinal);
+  for (std::uint64_t i = 0; i < run.count; ++i) Blocks::set_access(*run.near, run.first + i, access);
+  return unit;
 }
 
 UnitSet Online::load_blocks(const Event& event, EventOrdinal ordinal) {
-  const auto end_if_read_back = [&](const View& view) {
-    if (view.block_state() != BlockState::kStoredShared) return;
-    if (const UnitId unit = units_.live(view.unit); unit != 0) end_unit(unit);
-  };
-  if (View* cell = blocks_.only_cell(event.address, event.size); cell != nullptr) {
-    View& view = own_view(*cell, event, ordinal);
-    end_if_read_back(view);
-    return load_view(view, 0, event, ordinal);
-  }
-  // First every shared dependence ends its unit, then what is still alive is merged.
-  blocks_.for_each_cell(event.address, event.size,
-                        [&](View& cell) { end_if_read_back(own_view(cell, event, ordinal)); });
-  UnitSet all = 0;
-  blocks_.for_each_cell(event.address, event.size, [&](View& cell) {
-    all = load_view(own_view(cell, event, ordinal), all, event, ordinal);
-  });
-  return all;
+  const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
+  if (run.count == 0) return load_many(event, ordinal);
+  tell_others_if_due(run, event, ordinal);
+  return alike(run) ? load_run(run, event, ordinal) : load_many(event, ordinal);
 }
 
-void Online::store_view(View& view, UnitId owner, const Event& event, EventOrdinal ordinal) {
-  const UnitId before = units_.live(view.unit);
-  if (before == 0) view.set(BlockState::kIdle);
-  if (before != owner) view.input = 0;
-  view.unit = owner;
-  if (view.input == 0 || !options_.inputs_only) remember(view, event, ordinal);
-  const BlockState state = view.block_state();
+// Of cells that differ. First every shared dependence ends its unit, then what is still alive is
+// merged.
+UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
+  const ThreadId thread = thread_of(event);
+  blocks_.for_each_run(thread, event.address, event.size, [&](const Blocks::Run& run) {
+    tell_others_if_due(run, event, ordinal);
+    for (std::uint64_t i = 0; i < run.count; ++i) {
+      const Cell cell = run.near->cells[run.first + i];
+      if (cell.block_state() != BlockState::kStoredShared || cell.unit == kNobody) continue;
+      if (const UnitId unit = units_.live(cell.unit); unit != 0) end_unit(unit);
+    }
+  });
+  UnitId all = 0;
+  UnitSet computed = 0;
+  AccessRef access = 0;
+  blocks_.for_each_run(thread, event.address, event.size, [&](const Blocks::Run& run) {
+    for (std::uint64_t i = 0; i < run.count; ++i) {
+      Cell& cell = run.near->cells[run.first + i];
+      const UnitId unit = units_.live(cell.unit);
+      const BlockState state = cell.block_state();
+      const bool anew = state == BlockState::kStoredShared ||  // nobody's
+                        (cell.noted != 0 && state == BlockState::kLoadedShared);
+      if (unit != 0 && !anew) {
+        if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
+        if (stored(state)) computed = kComputed;
+        all = units_.merge(all, unit);
+        continue;
+      }
+      if (all == 0) all = units_.create();
+      cell = make_cell(all, BlockState::kLoaded, true, false);
+      if (access == 0) access = access_ref(event, ordinal);
+      Blocks::set_access(*run.near, run.first + i, access);
+    }
+  });
+  return all | computed;
+}
+
+void Online::store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
+                        EventOrdinal ordinal) {
+  Cell& cell = near.cells[number];
+  const UnitId before = units_.live(cell.unit);
+  BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
   if (state == BlockState::kIdle || state == BlockState::kLoaded) {
-    view.set(BlockState::kStored);
+    state = BlockState::kStored;
   } else if (state == BlockState::kLoadedShared) {
-    view.set(BlockState::kStoredShared);
+    state = BlockState::kStoredShared;
   }
+  const bool input = before == owner && cell.input != 0;
+  const bool stays = input && options_.inputs_only;  // it is about the unit's first read
+  cell = make_cell(owner, state, input, stays && cell.noted != 0);
+  if (!options_.inputs_only) Blocks::set_access(near, number, access_ref(event, ordinal));
 }
 
 void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner) {
-  if (View* cell = blocks_.only_cell(event.address, event.size); cell != nullptr) {
-    store_view(own_view(*cell, event, ordinal), owner, event, ordinal);
-    return;
+  const auto store_run = [&](const Blocks::Run& run) {
+    tell_others_if_due(run, event, ordinal);
+    for (std::uint64_t i = 0; i < run.count; ++i)
+      store_cell(*run.near, run.first + i, owner, event, ordinal);
+  };
+  const ThreadId thread = thread_of(event);
+  const Blocks::Run run = blocks_.run(thread, event.address, event.size);
+  if (run.count != 0) {
+    store_run(run);
+  } else {
+    blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
-  blocks_.for_each_cell(event.address, event.size, [&](View& cell) {
-    store_view(own_view(cell, event, ordinal), owner, event, ordinal);
-  });
+  if (event.site >= last_stores_.size()) last_stores_.resize(event.site + 1);
+  last_stores_[event.site] = {owner, thread, access_ref(event, ordinal), event.address, event.size};
 }
 
 Online::Tag Online::load(const Event& event, EventOrdinal ordinal, Tags address,
@@ -211,6 +289,7 @@ Online::Tag Online::update(const Event& event, EventOrdinal ordinal, Tags data, 
 void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
                    Control control) {
   // Merging first and then looking at the one unit is the same as looking at all of them.
+  const std::uint64_t alarms = units_.merge_alarms();
   UnitId owner = units_.merge_all(0, read);
   for (std::uint32_t i = 0; i < data.size(); ++i) owner = units_.merge_all(owner, data[i]);
   if (options_.propagate_address) {
@@ -224,10 +303,15 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
     owner = units_.create();
   } else if (units_.noted(owner)) {
     report(owner, event, ordinal, Through::kData);
+    units_.set_merge_alarms(alarms);
   }
-  for (std::uint32_t i = 0; i < address.size(); ++i)
-    check(address[i], event, ordinal, Through::kAddress);
-  check_control(control, event, ordinal);
+  if (units_.any_noted()) {
+    for (std::uint32_t i = 0; i < address.size(); ++i)
+      check(address[i], event, ordinal, Through::kAddress);
+    units_.for_each_alarmed_condition(thread_of(event), control, [&](UnitSet units) {
+      check(units, event, ordinal, Through::kControl);
+    });
+  }
   store_blocks(event, ordinal, owner);
 }
 
@@ -247,28 +331,39 @@ void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Throug
   });
 }
 
-void Online::check_control(Control control, const Event& store, EventOrdinal ordinal) {
-  if (units_.quiet_since_last_time(control)) return;
-  units_.for_each_condition(
-      control, [&](UnitSet units) { check(units, store, ordinal, Through::kControl); });
-}
-
 void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through) {
-  for (Overwrite& overwrite : units_.take_notes(unit)) {
-    violations_.push_back(
-        {overwrite.inside, overwrite.remote, narrator_.witness(store, ordinal), unit, through});
+  for (const Overwrite& overwrite : units_.take_notes(unit)) {
+    Violation& violation = violations_.emplace_back();
+    violation.inside =
+        remembered(overwrite.inside, store.thread, overwrite.address, overwrite.size);
+    violation.remote =
+        remembered(overwrite.remote, overwrite.remote_thread, overwrite.address, overwrite.size);
+    violation.remote.has_value = overwrite.has_value != 0;
+    violation.remote.value = overwrite.value;
+    violation.store = narrator_.witness(store, ordinal);
+    violation.unit = unit;
+    violation.through = through;
   }
 }
 
 std::vector<UnitMember> Online::members(UnitId unit) {
   const UnitId wanted = units_.live(unit);
+  if (wanted == 0) return {};
   std::map<SiteId, UnitMember> latest;
-  blocks_.for_each_view([&](const View& view, Address address, std::uint32_t size) {
-    if (view.unit == 0 || units_.live(view.unit) != wanted || wanted == 0) return;
-    UnitMember& member = latest[contexts_[view.context].site];
-    if (member.access.ordinal != kNoEvent && member.access.ordinal >= view.ordinal) return;
-    member = {remembered(view, address, size), view.input != 0};
+  const auto add = [&](const Witness& access, bool input) {
+    UnitMember& member = latest[access.site];
+    if (member.access.ordinal == kNoEvent || member.access.ordinal < access.ordinal)
+      member = {access, input};
+  };
+  blocks_.for_each_cell([&](Cell cell, AccessRef access, ThreadId thread, Address address,
+                            std::uint32_t size) {
+    if (cell.input != 0 && units_.live(cell.unit) == wanted)
+      add(remembered(access, thread, address, size), true);
   });
+  for (const LastStore& last : last_stores_) {
+    if (units_.live(last.unit) == wanted)
+      add(remembered(last.access, last.thread, last.address, last.size), false);
+  }
   std::vector<UnitMember> out;
   out.reserve(latest.size());
   for (const auto& [site, member] : latest) out.push_back(member);
@@ -281,7 +376,6 @@ std::vector<UnitMember> Online::members(UnitId unit) {
 // Most units die young, and sets sooner; what refers to them is renumbered away when they outnumber
 // the living. Sets are referred to by registers only, units by every block in use.
 void Online::collect_when_due() {
-  since_check_ = 0;
   const auto registers = [&](auto& renumbering) {
     machine_.for_each([&](Tag& tag) { renumbering.set(tag); },
                       [&](Control& control) { renumbering.control(control); });
@@ -289,16 +383,25 @@ void Online::collect_when_due() {
   if (units_.unit_bytes() >= collect_units_at_) {
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
-      blocks_.for_each_view([&](View& view, Address, std::uint32_t) {
-        renumbering.unit(view.unit);
-        if (view.unit == 0) view.set(BlockState::kIdle);
-      });
+      const auto cells = [&](bool weak) {
+        blocks_.for_each_cell([&](Cell& cell, AccessRef, ThreadId, Address, std::uint32_t) {
+          if (is_weak(cell) != weak) return;
+          UnitId unit = cell.unit;
+          weak ? renumbering.weak(unit) : renumbering.unit(unit);
+          cell.unit = unit & kMaxUnit;
+          if (unit == 0) cell = Cell();
+        });
+      };
+      cells(false);
+      cells(true);
+      for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
+    blocks_.shrink();
     collect_units_at_ =
         std::max(options_.collect_bytes, units_.unit_bytes() + units_.unit_bytes() / 2);
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
-    collect_sets_at_ = std::max(options_.collect_bytes / 8, 2 * units_.set_bytes());
+    collect_sets_at_ = std::max(options_.collect_bytes / 16, 2 * units_.set_bytes());
   }
 }
 

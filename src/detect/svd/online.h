@@ -51,7 +51,7 @@
 // where the paper guesses reconvergence points of if-then-else from branch targets. Of a loop's
 // branch the latest execution counts, as on the paper's stack of branches each is once.
 //
-// Invariant: a thread's view of a block is Idle iff the view's unit has ended or it has none.
+// Invariant: a thread's cell of a block is Idle iff the cell's unit has ended or it has none.
 #pragma once
 
 #include "detect/svd/blocks.h"
@@ -72,6 +72,8 @@
 
 namespace heddle::svd {
 
+using ContextId = std::uint32_t;  // statement, stack and locks of an access
+
 // How a store depends on a unit.
 enum class Through { kData, kAddress, kControl };
 
@@ -84,9 +86,9 @@ struct Violation {
   Through through{};
 };
 
-// What a unit is known by: blocks that it read before it wrote them, and blocks that it wrote.
+// What a unit is known by: blocks that it read before it wrote them, and statements that wrote.
 struct UnitMember {
-  Witness access;  // the first read of an input, the last store to another block
+  Witness access;  // the first read of an input, the last store of a statement
   bool input{};
 };
 
@@ -102,7 +104,8 @@ class Online {
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
 
   // The unit's statements, in the order in which they happened, each with its latest instance.
-  // Looks at all of the shadow memory: for the few units that people look at.
+  // A store that has since been executed for another unit is left out. Looks at all of the shadow
+  // memory: for the few units that people look at.
   std::vector<UnitMember> members(UnitId unit);
 
   const Narrator& narrator() const { return narrator_; }
@@ -132,42 +135,61 @@ class Online {
     StackId stack{};
     LockSetId locks{};
     EventKind kind{};
+    MemoryOrder order{};
 
     bool operator==(const Context&) const = default;
     template <typename H>
     friend H AbslHashValue(H h, const Context& c) {
-      return H::combine(std::move(h), c.site, c.stack, c.locks, c.kind);
+      return H::combine(std::move(h), c.site, c.stack, c.locks, c.kind, c.order);
     }
   };
 
-  void bookkeeping(const Event& event);
-  bool alive(const View& view) {
-    return (view.thread >= gone_.size() || !gone_[view.thread]) && units_.live(view.unit) != 0;
-  }
-  View& own_view(View& cell, const Event& event, EventOrdinal ordinal) {
-    View* mine =
-        blocks_.own_if_calm(cell, std::min(event.thread, kMaxThread), is_write(event.kind));
-    return mine != nullptr ? *mine : own_view_slowly(cell, event, ordinal);
-  }
-  View& own_view_slowly(View& cell, const Event& event, EventOrdinal ordinal);
-  Calm calm(const View& view) const;
-  void remote_access(View& view, const Event& event, EventOrdinal ordinal);
-  Witness remembered(const View& view, Address address, std::uint32_t size) const;
-  ContextId context_of(const Event& event);
-  void remember(View& view, const Event& event, EventOrdinal ordinal) {
-    view.context = context_of(event);
-    view.ordinal = ordinal & ((1ull << 41) - 1);
-    view.noted = 0;
-  }
+  // The last store of a statement, for the drawing of its unit.
+  struct LastStore {
+    UnitId unit{};
+    ThreadId thread{};
+    AccessRef access{};
+    Address address{};
+    std::uint32_t size{};
+  };
 
+  void bookkeeping(const Event& event);
+  Calm calm(Cell cell) const;
+  void tell_others(Blocks::Near& near, std::uint64_t cell, const Event& event,
+                   EventOrdinal ordinal);
+  void tell_others_if_due(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+    for (std::uint64_t i = 0; i < run.count; ++i) {
+      if (!run.near->is_calm(run.first + i, is_write(event.kind)))
+        tell_others(*run.near, run.first + i, event, ordinal);
+    }
+  }
+  void remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane, std::uint64_t number,
+                     const Event& event, EventOrdinal ordinal);
+  AccessRef access_ref(const Event& event, EventOrdinal ordinal) {
+    return std::uint64_t{context_of(event)} << kOrdinalBits |
+           (ordinal & ((1ull << kOrdinalBits) - 1));
+  }
+  Witness remembered(AccessRef access, ThreadId thread, Address address, std::uint32_t size) const;
+  ContextId context_of(const Event& event);
+
+  static ThreadId thread_of(const Event& event) { return std::min(event.thread, kMaxThread); }
+  // A run of cells that are alike can be treated as one.
+  static bool alike(const Blocks::Run& run) {
+    const Cell* cells = run.near->cells + run.first;
+    for (std::uint64_t i = 1; i < run.count; ++i) {
+      if (cells[i] != cells[0]) return false;
+    }
+    return true;
+  }
   UnitSet load_blocks(const Event& event, EventOrdinal ordinal);
-  UnitSet load_view(View& view, UnitSet all, const Event& event, EventOrdinal ordinal);
-  void store_view(View& view, UnitId owner, const Event& event, EventOrdinal ordinal);
+  UnitSet load_many(const Event& event, EventOrdinal ordinal);
+  UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
+  void store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
+                  EventOrdinal ordinal);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
   void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
-  void check_control(Control control, const Event& store, EventOrdinal ordinal);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
   void end_unit(UnitId unit);
   void collect_when_due();
@@ -177,15 +199,15 @@ class Online {
   Blocks blocks_;
   FlowMachine<Online> machine_;
   Narrator narrator_;
-  std::vector<bool> gone_;  // threads that ended
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
   std::vector<ContextId> last_context_;  // by site: the one that came last
+  std::vector<LastStore> last_stores_;   // by site
   std::vector<Violation> violations_;
   std::size_t ended_by_sharing_ = 0;
   std::size_t collect_units_at_;
   std::size_t collect_sets_at_;
-  std::uint32_t since_check_ = 0;
+  bool collect_always_;
 };
 
 }  // namespace heddle::svd

@@ -7,7 +7,7 @@
 
 namespace heddle::svd {
 
-template <typename T>
+template <typename T, unsigned kShift = 10>
 class Pool {
  public:
   std::size_t size() const { return size_; }
@@ -23,8 +23,7 @@ class Pool {
   }
 
  private:
-  static constexpr unsigned kShift = 10;
-  static constexpr std::size_t kMask = (1u << kShift) - 1;
+  static constexpr std::size_t kMask = (std::size_t{1} << kShift) - 1;
 
   std::vector<std::unique_ptr<T[]>> chunks_;
   std::size_t size_ = 0;

@@ -6,33 +6,47 @@ namespace heddle::svd {
 
 // Number 0 of everything means "none".
 Units::Units(std::uint32_t set_limit, std::size_t note_limit)
-    : set_limit_(set_limit), note_limit_(note_limit), notes_(1) {
-  units_.push_back({});
+    : set_limit_(set_limit), note_limit_(note_limit) {
+  words_.push_back(kEnded);
+  words_.push_back(0);  // kNobody
   pairs_.push_back({});
   controls_.push_back({});
+  notes_.push_back({});
 }
 
 UnitId Units::create() {
   ++created_;
-  return static_cast<UnitId>(units_.push_back({}));
+  if (words_.size() > kMaxUnit) {
+    if (live(kMaxUnit) == 0) words_[kMaxUnit] = 0;
+    return live(kMaxUnit);
+  }
+  return static_cast<UnitId>(words_.push_back(0));
 }
 
+// Follows the parents and shortens the way for those who come later.
 UnitId Units::root(UnitId id) {
   while (true) {
-    Unit& unit = units_[id];
-    if (unit.parent == 0 || unit.parent == kEnded) return id;
-    const UnitId above = units_[unit.parent].parent;
-    if (above != 0 && above != kEnded) unit.parent = above;
-    id = unit.parent;
+    Word& word = words_[id];
+    if (is_root(word)) return id;
+    const Word above = words_[word];
+    if (!is_root(above)) word = above;
+    id = word;
   }
 }
 
+UnitId Units::live_slowly(UnitId id) {
+  const UnitId found = root(id);
+  return words_[found] == kEnded ? 0 : found;
+}
+
 void Units::end(UnitId id) {
-  Unit& unit = units_[root(id)];
-  unit.parent = kEnded;
-  if (unit.pending == 0) return;
-  notes_[unit.pending] = {};
-  free_notes_.push_back(std::exchange(unit.pending, 0));
+  const UnitId unit = root(id);
+  if (words_[unit] == kNoted) {
+    const auto list = lists_.find(unit);
+    free_notes(list->second);
+    lists_.erase(list);
+  }
+  words_[unit] = kEnded;
 }
 
 // ---- sets
@@ -95,25 +109,16 @@ UnitId Units::merge(UnitId a, UnitId b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
   if (a > b) std::swap(a, b);  // the older one stays: chains of merges stay short
-  Unit& into = units_[a];
-  Unit& from = units_[b];
-  from.parent = a;
-  if (const std::uint32_t pending = std::exchange(from.pending, 0); pending != 0) {
-    ++alarms_;
-    if (into.pending == 0) {
-      into.pending = pending;
-    } else {
-      std::vector<Overwrite>& notes = notes_[into.pending];
-      const std::size_t room = note_limit_ - std::min(note_limit_, notes.size());
-      const auto end = notes_[pending].begin() +
-                       static_cast<std::ptrdiff_t>(std::min(room, notes_[pending].size()));
-      notes.insert(notes.end(), notes_[pending].begin(), end);
-      notes_[pending] = {};
-      free_notes_.push_back(pending);
-    }
-  } else if (into.pending != 0) {
-    ++alarms_;
+  if (words_[b] == kNoted) {
+    ++merge_alarms_;
+    const NoteList notes = lists_.find(b)->second;
+    lists_.erase(b);
+    append(lists_[a], notes);
+    words_[a] = kNoted;
+  } else if (words_[a] == kNoted) {
+    ++merge_alarms_;
   }
+  words_[b] = a;
   return a;
 }
 
@@ -125,33 +130,81 @@ UnitId Units::merge_all(UnitId into, UnitSet set) {
 // ---- notes
 // ---------------------------------------------------------------------------------------
 
-void Units::note(UnitId id, Overwrite overwrite) {
-  ++alarms_;
-  Unit& unit = units_[id];
-  if (unit.pending == 0) {
-    if (free_notes_.empty()) {
-      unit.pending = static_cast<std::uint32_t>(notes_.size());
-      notes_.emplace_back();
-    } else {
-      unit.pending = free_notes_.back();
-      free_notes_.pop_back();
+std::uint32_t Units::new_note(const Overwrite& overwrite) {
+  if (free_note_ == 0) return static_cast<std::uint32_t>(notes_.push_back({overwrite, 0}));
+  const std::uint32_t number = free_note_;
+  free_note_ = notes_[number].next;
+  --free_notes_;
+  notes_[number] = {overwrite, 0};
+  return number;
+}
+
+void Units::free_notes(NoteList list) {
+  if (list.count == 0) return;
+  notes_[list.last].next = free_note_;
+  free_note_ = list.first;
+  free_notes_ += list.count;
+}
+
+// As many as there is room for.
+void Units::append(NoteList& to, NoteList from) {
+  if (to.count == 0) {
+    to = from;
+    return;
+  }
+  const std::size_t room = note_limit_ - std::min<std::size_t>(note_limit_, to.count);
+  NoteList taken;
+  while (from.count > 0 && taken.count < room) {
+    taken.last = from.first;
+    if (taken.count++ == 0) taken.first = from.first;
+    from.first = notes_[from.first].next;
+    --from.count;
+  }
+  free_notes(from);
+  if (taken.count == 0) return;
+  notes_[taken.last].next = 0;
+  notes_[to.last].next = taken.first;
+  to.last = to.same_remote = taken.last;
+  to.count += taken.count;
+}
+
+void Units::note(UnitId id, ThreadId owner, const Overwrite& overwrite) {
+  if (owner >= alarms_.size()) alarms_.resize(owner + 1, 0);
+  ++alarms_[owner];
+  words_[id] = kNoted;
+  NoteList& list = lists_[id];
+  if (list.count >= note_limit_) return;
+  // Accesses that have several blocks in common are one note.
+  bool same_remote = false;
+  if (list.count > 0 && notes_[list.last].overwrite.remote == overwrite.remote) {
+    same_remote = true;
+    for (std::uint32_t at = list.same_remote; at != 0; at = notes_[at].next) {
+      if (notes_[at].overwrite.inside == overwrite.inside) return;
+      if (at == list.last) break;
     }
   }
-  // Accesses that have several blocks in common are one note.
-  std::vector<Overwrite>& notes = notes_[unit.pending];
-  if (notes.size() >= note_limit_) return;
-  for (auto known = notes.rbegin();
-       known != notes.rend() && known->remote.ordinal == overwrite.remote.ordinal; ++known) {
-    if (known->inside.ordinal == overwrite.inside.ordinal) return;
+  const std::uint32_t number = new_note(overwrite);
+  if (list.count++ == 0) {
+    list.first = number;
+  } else {
+    notes_[list.last].next = number;
   }
-  notes.push_back(std::move(overwrite));
+  list.last = number;
+  if (!same_remote) list.same_remote = number;
 }
 
 std::vector<Overwrite> Units::take_notes(UnitId id) {
-  const std::uint32_t pending = std::exchange(units_[id].pending, 0);
-  if (pending == 0) return {};
-  free_notes_.push_back(pending);
-  return std::exchange(notes_[pending], {});
+  std::vector<Overwrite> out;
+  if (words_[id] != kNoted) return out;
+  words_[id] = 0;
+  const auto list = lists_.find(id);
+  out.reserve(list->second.count);
+  std::uint32_t at = list->second.first;
+  for (std::uint32_t i = 0; i < list->second.count; ++i, at = notes_[at].next)
+    out.push_back(notes_[at].overwrite);
+  free_notes(list->second);
+  lists_.erase(list);
+  return out;
 }
 
 // ---- control
@@ -171,14 +224,15 @@ Control Units::control(SegmentId branch, UnitSet condition, Control outer) {
 }
 
 Control Units::without(SegmentId branch, Control control) {
-  std::vector<std::pair<SegmentId, UnitSet>> kept;
+  std::vector<Control> kept;
   Control at = control;
-  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer)
-    kept.emplace_back(controls_[at].branch, controls_[at].condition);
+  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer) kept.push_back(at);
   if (at == 0) return control;
   at = controls_[at].outer;
-  for (; !kept.empty(); kept.pop_back())
-    at = new_control(kept.back().first, kept.back().second, at);
+  for (; !kept.empty(); kept.pop_back()) {
+    const ControlNode& node = controls_[kept.back()];
+    at = new_control(node.branch, node.condition, at, node.asked);
+  }
   return at;
 }
 

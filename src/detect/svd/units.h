@@ -1,9 +1,9 @@
 // Computational units as the online algorithm keeps them: references that are propagated, merged
 // and ended (svd-2005, section 4.2).
 //
-// A unit is a number; a forest of merged units and one bit "ended" are all there is to it. Which
-// blocks belong to a unit is known by the blocks: a block whose unit has ended is Idle, so ending a
-// unit touches nothing but the unit.
+// A unit is a number; one word for each says that it is alive, has ended or has been merged, and
+// into which. Which blocks belong to a unit is known by the blocks: a block whose unit has ended is
+// Idle, so ending a unit touches nothing but the unit.
 //
 // A register holds a *set* of units (UnitSet): none, one, or a tree of pairs. Sets are merged into
 // one unit only at a store (figure 7, line 20); up to then a sum of two loads refers to both of
@@ -19,16 +19,19 @@
 // hundred needs no others.
 //
 // Numbers are never re-used; renumber() forgets those that nothing refers to, so that memory
-// follows what is live.
+// follows what is live. A reference is weak if no value can get the unit through it: of a unit that
+// has weak references only, nobody will ever ask anything but whether it is another one than some
+// live unit. They all become references to one unit that stands for such: kNobody.
 #pragma once
 
 #include "detect/svd/pool.h"
-#include "detect/witness.h"
 #include "trace/event.h"
 
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include <absl/container/flat_hash_map.h>
 
 namespace heddle::svd {
 
@@ -40,10 +43,24 @@ inline constexpr std::uint32_t kSetBit = 0x80000000u;
 // Of one unit in a set: the value was computed by the thread, that is read from a block it wrote.
 inline constexpr std::uint32_t kComputed = 0x40000000u;
 
+// Units have 27 bits in a block's cell; those beyond are one.
+inline constexpr UnitId kMaxUnit = (1u << 27) - 1;
+// Lives for ever, has no notes and is never merged.
+inline constexpr UnitId kNobody = 1;
+
+// An access as a block remembers it: its context (online.h) and its ordinal.
+using AccessRef = std::uint64_t;
+inline constexpr unsigned kOrdinalBits = 41;
+
 // Between a unit's access of a block (`inside`) and now, another thread has accessed it.
 struct Overwrite {
-  Witness inside;
-  Witness remote;
+  AccessRef inside{};
+  AccessRef remote{};
+  Address address{};  // of the remote access
+  std::uint64_t value{};
+  std::uint32_t size : 31 {};
+  std::uint32_t has_value : 1 {};
+  ThreadId remote_thread{};
 };
 
 class Units {
@@ -65,11 +82,14 @@ class Units {
   void for_each_live(UnitSet set, Visit visit);
 
   // ---- overwritten inputs that no store has used yet ----
-  void note(UnitId unit, Overwrite overwrite);
-  bool noted(UnitId live_unit) const { return units_[live_unit].pending != 0; }
+  void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
+  bool noted(UnitId live_unit) const { return words_[live_unit] == kNoted; }
+  bool any_noted() const { return !lists_.empty(); }
   std::vector<Overwrite> take_notes(UnitId live_unit);
-  // Moves whenever a unit may have got its first note.
-  std::uint64_t alarms() const { return alarms_; }
+  // Moves whenever a merge may have given a unit its first note. Whoever has taken the notes of the
+  // merged unit may set it back.
+  std::uint64_t merge_alarms() const { return merge_alarms_; }
+  void set_merge_alarms(std::uint64_t alarms) { merge_alarms_ = alarms; }
 
   // ---- control ----
   Control control(SegmentId branch, UnitSet condition, Control outer);
@@ -77,19 +97,29 @@ class Units {
   void for_each_condition(Control control, Visit visit) const {
     for (; control != 0; control = controls_[control].outer) visit(controls_[control].condition);
   }
-  // Whether nothing can be noted in the conditions' units that was not when this was last asked.
-  bool quiet_since_last_time(Control control) {
-    return control == 0 || std::exchange(controls_[control].asked, alarms_) == alarms_;
+  // Calls visit(condition) for those whose units may have got notes since this was last asked.
+  template <typename Visit>
+  void for_each_alarmed_condition(ThreadId thread, Control control, Visit visit) {
+    const std::uint64_t now = merge_alarms_ + (thread < alarms_.size() ? alarms_[thread] : 0);
+    while (control != 0 && controls_[control].asked != now) {
+      ControlNode& node = controls_[control];
+      node.asked = now;
+      visit(node.condition);
+      control = node.outer;
+    }
   }
 
   std::size_t created() const { return created_; }
-  std::size_t unit_bytes() const { return units_.size() * sizeof(Unit); }
+  std::size_t unit_bytes() const {
+    return words_.size() * sizeof(Word) + (notes_.size() - free_notes_) * sizeof(NoteNode);
+  }
   std::size_t set_bytes() const {
     return pairs_.size() * sizeof(Pair) + controls_.size() * sizeof(ControlNode);
   }
 
   // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
-  // f.set(UnitSet&), f.control(Control&)); the rest is forgotten.
+  // f.set(UnitSet&), f.control(Control&), and after all of these f.weak(UnitId&)); the rest is
+  // forgotten.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
@@ -101,11 +131,21 @@ class Units {
   template <bool kMoveUnits>
   struct Renumbering;
 
-  static constexpr std::uint32_t kEnded = 0xffffffffu;
+  // 0: a live root; kNoted: the same, with notes; kEnded: a root that has ended; else the parent.
+  using Word = std::uint32_t;
+  static constexpr Word kEnded = 0xffffffffu;
+  static constexpr Word kNoted = 0xfffffffeu;
+  static bool is_root(Word word) { return word == 0 || word >= kNoted; }
 
-  struct Unit {
-    UnitId parent = 0;          // 0: a live root; kEnded: an ended one
-    std::uint32_t pending = 0;  // number of its list of notes, 0 = none
+  struct NoteNode {
+    Overwrite overwrite;
+    std::uint32_t next = 0;
+  };
+  struct NoteList {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    std::uint32_t same_remote = 0;  // the first whose remote access is the last one's
+    std::uint32_t count = 0;
   };
   struct Pair {
     UnitSet left{};
@@ -116,16 +156,17 @@ class Units {
     SegmentId branch{};
     UnitSet condition{};
     Control outer{};
-    std::uint64_t asked = ~0ull;
+    std::uint64_t asked = ~0ull;  // alarms when neither it nor an outer one had notes
     std::uint64_t branches{};  // a bit for each branch of the list, several to a bit
   };
   // Calls visit(one unit, with or without kComputed) for every element, dead ones included.
   template <typename Visit>
   void for_each_element(UnitSet set, Visit visit);
   static std::uint64_t bit_of(SegmentId branch) { return 1ull << (branch & 63); }
-  Control new_control(SegmentId branch, UnitSet condition, Control outer) {
+  Control new_control(SegmentId branch, UnitSet condition, Control outer,
+                      std::uint64_t asked = ~0ull) {
     return static_cast<Control>(controls_.push_back(
-        {branch, condition, outer, ~0ull, controls_[outer].branches | bit_of(branch)}));
+        {branch, condition, outer, asked, controls_[outer].branches | bit_of(branch)}));
   }
 
   std::uint32_t size_of(UnitSet set) const {
@@ -135,6 +176,10 @@ class Units {
   UnitSet shrink(UnitSet set);
   Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
+  UnitId live_slowly(UnitId id);
+  std::uint32_t new_note(const Overwrite& overwrite);
+  void free_notes(NoteList list);
+  void append(NoteList& to, NoteList from);
   // The element with what its unit has been merged into; 0 when that has ended.
   UnitSet updated(UnitSet one) {
     const UnitId unit = live(one & ~kComputed);
@@ -143,23 +188,23 @@ class Units {
 
   std::uint32_t set_limit_;
   std::size_t note_limit_;
-  Pool<Unit> units_;
+  Pool<Word, 13> words_;  // by unit
   Pool<Pair> pairs_;
   Pool<ControlNode> controls_;
-  std::vector<std::vector<Overwrite>> notes_;
-  std::vector<std::uint32_t> free_notes_;
+  absl::flat_hash_map<UnitId, NoteList> lists_;  // of live roots
+  Pool<NoteNode> notes_;
+  std::uint32_t free_note_ = 0;  // a list of nodes
+  std::size_t free_notes_ = 0;
   std::vector<UnitSet> walk_;  // scratch of for_each_live
   std::size_t created_ = 0;
-  std::uint64_t alarms_ = 0;
+  std::vector<std::uint64_t> alarms_;  // by thread: how often one of its units got a note
+  std::uint64_t merge_alarms_ = 0;
 };
 
 inline UnitId Units::live(UnitId id) {
   if (id == 0) return 0;
-  std::uint32_t parent = units_[id].parent;
-  if (parent == 0) return id;
-  if (parent == kEnded) return 0;
-  const UnitId found = root(id);
-  return units_[found].parent == kEnded ? 0 : found;
+  const Word word = words_[id];
+  return word == 0 || word == kNoted ? id : live_slowly(id);
 }
 
 template <typename Visit>
@@ -203,7 +248,7 @@ struct Units::Renumbering {
   explicit Renumbering(Units& from)
       : old(from),
         fresh(from.set_limit_, from.note_limit_),
-        units(kMoveUnits ? from.units_.size() : 0, 0),
+        units(kMoveUnits ? from.words_.size() : 0, 0),
         pairs(from.pairs_.size(), kSetBit),
         controls(from.controls_.size(), 0) {}
 
@@ -211,14 +256,13 @@ struct Units::Renumbering {
     id = old.live(id);
     if (!kMoveUnits || id == 0) return;
     UnitId& moved = units[id];
-    if (moved == 0) {
-      moved = static_cast<UnitId>(fresh.units_.push_back(old.units_[id]));
-      if (const std::uint32_t notes = fresh.units_[moved].pending; notes != 0) {
-        fresh.units_[moved].pending = static_cast<std::uint32_t>(fresh.notes_.size());
-        fresh.notes_.push_back(std::move(old.notes_[notes]));
-      }
-    }
+    if (moved == 0) moved = static_cast<UnitId>(fresh.words_.push_back(old.words_[id]));
     id = moved;
+  }
+  void weak(UnitId& id) {
+    id = old.live(id);
+    if (!kMoveUnits || id == 0) return;
+    id = units[id] == 0 ? kNobody : units[id];
   }
   void set(UnitSet& set) {
     if (set < kSetBit) {
@@ -260,9 +304,21 @@ struct Units::Renumbering {
 template <typename VisitAll>
 void Units::renumber(VisitAll visit_all) {
   Renumbering<true> renumbering(*this);
+  renumbering.units[kNobody] = kNobody;
   visit_all(renumbering);
+  for (const auto& [unit, list] : lists_) {
+    if (const UnitId moved = renumbering.units[unit]; moved != 0) {
+      renumbering.fresh.lists_.emplace(moved, list);
+    } else {
+      free_notes(list);
+    }
+  }
+  renumbering.fresh.notes_ = std::move(notes_);
+  renumbering.fresh.free_note_ = free_note_;
+  renumbering.fresh.free_notes_ = free_notes_;
   renumbering.fresh.created_ = created_;
-  renumbering.fresh.alarms_ = alarms_;
+  renumbering.fresh.alarms_ = std::move(alarms_);
+  renumbering.fresh.merge_alarms_ = merge_alarms_;
   *this = std::move(renumbering.fresh);
 }
 

@@ -64,9 +64,7 @@ TEST(Units, RenumberingKeepsWhatIsReferredTo) {
   UnitId ended = units.create();
   UnitSet set = units.join(a, b);
   Control control = units.control(7, set, units.control(8, a, 0));
-  Witness inside;
-  inside.site = 5;
-  units.note(b, {inside, {}});
+  units.note(b, 0, {5, 6, 0x10, 0});
   units.end(ended);
   const std::size_t before = units.unit_bytes();
   units.renumber([&](auto& f) {
@@ -85,6 +83,48 @@ TEST(Units, RenumberingKeepsWhatIsReferredTo) {
   std::size_t notes = 0;
   units.for_each_live(set, [&](UnitId unit) { notes += units.take_notes(unit).size(); });
   EXPECT_EQ(notes, 1u);
+  EXPECT_FALSE(units.any_noted());
+}
+
+TEST(Units, WeakReferencesAloneAreNobodys) {
+  Units units;
+  UnitId strong = units.create();
+  UnitId same = strong;
+  UnitId weak = units.create();
+  UnitId ended = units.create();
+  units.note(weak, 0, {5, 6, 0x10, 0});
+  units.end(ended);
+  units.renumber([&](auto& f) {
+    f.unit(strong);
+    f.weak(same);
+    f.weak(weak);
+    f.weak(ended);
+  });
+  EXPECT_EQ(same, strong);
+  EXPECT_EQ(weak, kNobody);
+  EXPECT_EQ(ended, 0u);
+  EXPECT_FALSE(units.any_noted());
+}
+
+TEST(Units, AUnitKeepsSoManyNotesInTheirOrder) {
+  Units units(32, 3);
+  const UnitId a = units.create();
+  const UnitId b = units.create();
+  units.note(b, 0, {1, 100, 0, 0});
+  units.note(b, 0, {2, 100, 0, 0});
+  units.note(b, 0, {1, 100, 0, 0});  // the same pair, in another block
+  units.note(a, 0, {3, 101, 0, 0});
+  units.note(a, 0, {4, 102, 0, 0});
+  const auto inside = [](const std::vector<Overwrite>& notes) {
+    std::vector<AccessRef> out;
+    for (const Overwrite& note : notes) out.push_back(note.inside);
+    return out;
+  };
+  EXPECT_EQ(units.merge(a, b), a);
+  EXPECT_EQ(inside(units.take_notes(a)), (std::vector<AccessRef>{3, 4, 1}));
+  EXPECT_FALSE(units.noted(a));
+  for (AccessRef i = 0; i < 5; ++i) units.note(a, 0, {i, 200 + i, 0, 0});
+  EXPECT_EQ(inside(units.take_notes(a)), (std::vector<AccessRef>{0, 1, 2}));
 }
 
 TEST(Units, EveryBranchIsInAControlOnce) {
@@ -108,7 +148,7 @@ TEST(Units, EveryBranchIsInAControlOnce) {
 
 std::size_t cells_in(Blocks& blocks, Address address, std::uint64_t size) {
   std::size_t count = 0;
-  blocks.for_each_cell(address, size, [&](View&) { ++count; });
+  blocks.for_each_run(1, address, size, [&](const Blocks::Run& run) { count += run.count; });
   return count;
 }
 
@@ -121,77 +161,85 @@ TEST(Blocks, APageIsSplitByTheFirstAccessOfHalfAWord) {
   EXPECT_EQ(cells_in(blocks, 0x1ff8, 16), 2u + 1);  // across a page's end: 4 + 4 here, 8 there
 }
 
-struct Counted {
-  std::vector<ThreadId> told;
-  View& touch(Blocks& blocks, Address address, ThreadId thread, bool keep = true) {
-    View* out = nullptr;
-    blocks.for_each_cell(address, 4, [&](View& cell) {
-      out = &blocks.own(
-          cell, thread, [&](const View& view) { return keep && view.unit != 0; },
-          [&](View& view) { told.push_back(static_cast<ThreadId>(view.thread)); },
-          [&](const View&) { return calm; });
-    });
-    return *out;
-  }
-  // Whether the thread's access tells nobody, and finds its view all the same.
-  static bool is_calm(Blocks& blocks, Address address, ThreadId thread, bool writes, UnitId unit) {
-    const View* mine = blocks.own_if_calm(*blocks.only_cell(address, 4), thread, writes);
-    EXPECT_TRUE(mine == nullptr || mine->unit == unit);
-    return mine != nullptr;
-  }
-  Calm calm = Calm::kNone;
-};
+// The cell of the block at `address` and what the thread knows of its page.
+Blocks::Run at(Blocks& blocks, ThreadId thread, Address address) {
+  Blocks::Run out;
+  blocks.for_each_run(thread, address, 4, [&](const Blocks::Run& run) { out = run; });
+  return out;
+}
+Cell& cell(Blocks& blocks, ThreadId thread, Address address) {
+  const Blocks::Run run = at(blocks, thread, address);
+  return run.near->cells[run.first];
+}
+bool is_calm(Blocks& blocks, ThreadId thread, Address address, bool writes) {
+  const Blocks::Run run = at(blocks, thread, address);
+  return run.near->is_calm(run.first, writes);
+}
+void set_calm(Blocks& blocks, ThreadId thread, Address address, Calm calm) {
+  const Blocks::Run run = at(blocks, thread, address);
+  Blocks::set_calm(*run.near, run.first, calm);
+}
 
-TEST(Blocks, EveryThreadHasItsOwnViewAndTheOthersAreTold) {
+TEST(Blocks, EveryThreadHasItsOwnCell) {
   Blocks blocks(4);
-  Counted counted;
-  counted.touch(blocks, 0x10, 1).unit = 11;
-  counted.touch(blocks, 0x10, 2).unit = 22;
-  EXPECT_EQ(counted.told, (std::vector<ThreadId>{1}));
-  counted.touch(blocks, 0x10, 3).unit = 33;
-  counted.told.clear();
-  EXPECT_EQ(counted.touch(blocks, 0x10, 1).unit, 11u);
-  EXPECT_EQ(std::set<ThreadId>(counted.told.begin(), counted.told.end()),
-            (std::set<ThreadId>{2, 3}));
-  counted.told.clear();
-  EXPECT_EQ(counted.touch(blocks, 0x10, 2, false).unit, 22u);  // the others are idle: dropped
-  EXPECT_EQ(counted.touch(blocks, 0x10, 1).unit, 0u);
+  cell(blocks, 1, 0x10).unit = 11;
+  cell(blocks, 2, 0x10).unit = 22;
+  cell(blocks, 3, 0x14).unit = 33;
+  EXPECT_EQ(cell(blocks, 1, 0x10).unit, 11u);
+  EXPECT_EQ(cell(blocks, 2, 0x10).unit, 22u);
+  EXPECT_EQ(cell(blocks, 3, 0x10).unit, 0u);
+  EXPECT_EQ(cell(blocks, 3, 0x14).unit, 33u);
+  EXPECT_EQ(at(blocks, 1, 0x10).near->page->planes.size(), 3u);
+  blocks.drop(2);
+  blocks.shrink();
+  EXPECT_EQ(at(blocks, 1, 0x10).near->page->planes.size(), 2u);
+  EXPECT_EQ(cell(blocks, 3, 0x14).unit, 33u);
+  cell(blocks, 3, 0x14) = Cell();
+  blocks.shrink();
+  EXPECT_EQ(at(blocks, 1, 0x10).near->page->planes.size(), 1u);
 }
 
 TEST(Blocks, WhoHasToldTheOthersNeedNotTellThemAgain) {
   Blocks blocks(4);
-  Counted counted;
-  counted.touch(blocks, 0x10, 1).unit = 11;
-  counted.touch(blocks, 0x14, 1).unit = 11;
-  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 1, true, 11));  // there are no others
-  counted.touch(blocks, 0x10, 2).unit = 22;
-  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, false, 22));
-  counted.calm = Calm::kReads;
-  counted.touch(blocks, 0x10, 2);
-  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 2, false, 22));
-  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, true, 22));
-  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 1, false, 11));  // it has not told thread 2
-  counted.calm = Calm::kAll;
-  counted.touch(blocks, 0x10, 1);
-  EXPECT_TRUE(Counted::is_calm(blocks, 0x10, 1, true, 11));
-  EXPECT_FALSE(Counted::is_calm(blocks, 0x10, 2, false, 22));
+  cell(blocks, 1, 0x10).unit = 11;
+  EXPECT_TRUE(is_calm(blocks, 1, 0x10, true));  // there are no others
+  cell(blocks, 2, 0x10).unit = 22;
+  EXPECT_FALSE(is_calm(blocks, 2, 0x10, false));
+  EXPECT_FALSE(is_calm(blocks, 1, 0x10, false));
+  set_calm(blocks, 2, 0x10, Calm::kReads);
+  EXPECT_TRUE(is_calm(blocks, 2, 0x10, false));
+  EXPECT_FALSE(is_calm(blocks, 2, 0x10, true));
+  EXPECT_FALSE(is_calm(blocks, 1, 0x10, false));  // it has not told thread 2
+  set_calm(blocks, 1, 0x10, Calm::kAll);
+  EXPECT_TRUE(is_calm(blocks, 1, 0x10, true));
+  EXPECT_FALSE(is_calm(blocks, 2, 0x10, false));
+  cell(blocks, 3, 0x10).unit = 33;
+  EXPECT_TRUE(is_calm(blocks, 1, 0x10, true));  // until thread 3 has told the others
+  set_calm(blocks, 3, 0x10, Calm::kNone);
+  EXPECT_FALSE(is_calm(blocks, 1, 0x10, true));
+  // Planes beyond what a byte can name are never calm, and take nobody else's calm for theirs.
+  for (ThreadId thread = 4; thread < 200; ++thread) {
+    cell(blocks, thread, 0x10).unit = 1;
+    set_calm(blocks, thread, 0x10, Calm::kAll);
+    EXPECT_EQ(is_calm(blocks, thread, 0x10, false), thread < 127) << thread;
+    EXPECT_FALSE(is_calm(blocks, thread - 1, 0x10, false));
+  }
 }
 
 TEST(Blocks, WhatIsFreedIsForgottenAndItsShadowToo) {
   Blocks blocks(4);
-  Counted counted;
   const std::size_t empty = blocks.bytes();
-  for (Address at = 0x10000; at < 0x20000; at += 8) counted.touch(blocks, at, 1).unit = 1;
+  for (Address at = 0x10000; at < 0x20000; at += 8) cell(blocks, 1, at).unit = 1;
   EXPECT_GT(blocks.bytes(), empty);
   blocks.forget(0x10000, 0x10000);
   EXPECT_EQ(blocks.bytes(), empty);
-  counted.touch(blocks, 0x100, 1).unit = 1;
-  counted.touch(blocks, 0x104, 1).unit = 1;
+  cell(blocks, 1, 0x100).unit = 1;
+  cell(blocks, 1, 0x104).unit = 1;
   blocks.forget(0x104, 4);
-  EXPECT_EQ(counted.touch(blocks, 0x100, 1).unit, 1u);
-  EXPECT_EQ(counted.touch(blocks, 0x104, 1).unit, 0u);
+  EXPECT_EQ(cell(blocks, 1, 0x100).unit, 1u);
+  EXPECT_EQ(cell(blocks, 1, 0x104).unit, 0u);
   blocks.forget(0, ~0ull);
-  EXPECT_EQ(counted.touch(blocks, 0x100, 1).unit, 0u);
+  EXPECT_EQ(cell(blocks, 1, 0x100).unit, 0u);
 }
 
 }  // namespace
