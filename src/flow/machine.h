@@ -51,23 +51,22 @@
 
 namespace heddle {
 
-// What several registers hold.
+// What several registers hold. Two words, so that it travels in registers itself.
 template <typename Tag>
 class TagList {
  public:
-  TagList() = default;
-  TagList(const Tag* registers, const Register* chosen, std::uint32_t count)
-      : registers_(registers), chosen_(chosen), count_(count) {}
-  explicit TagList(const std::vector<Tag>& tags)
-      : registers_(tags.data()), count_(static_cast<std::uint32_t>(tags.size())) {}
+  TagList() : TagList(nullptr, &kNone) {}
+  // `list`: how many, then which.
+  TagList(const Tag* registers, const Register* list) : registers_(registers), list_(list) {}
 
-  std::uint32_t size() const { return count_; }
-  Tag operator[](std::uint32_t i) const { return registers_[chosen_ != nullptr ? chosen_[i] : i]; }
+  std::uint32_t size() const { return list_[0]; }
+  Tag operator[](std::uint32_t i) const { return registers_[list_[i + 1]]; }
 
  private:
-  const Tag* registers_ = nullptr;
-  const Register* chosen_ = nullptr;  // nullptr: all, in order
-  std::uint32_t count_ = 0;
+  static constexpr Register kNone = 0;
+
+  const Tag* registers_;
+  const Register* list_;
 };
 
 template <typename Client>
@@ -133,6 +132,14 @@ class FlowMachine {
     Activation& top() { return stack[depth - 1]; }
   };
 
+  Thread& thread_of(ThreadId id) {
+    if (id != current_id_) {
+      if (id >= threads_.size()) threads_.resize(id + 1);
+      current_id_ = id;
+      current_ = &threads_[id];
+    }
+    return *current_;
+  }
   void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
   void branch_when_due(ThreadId id, Thread& thread) {
@@ -158,26 +165,27 @@ class FlowMachine {
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
   TagList<Tag> tags(const Activation& frame, FlowList list) const {
-    return {frame.registers.data(), programs_.numbers(list), list.count};
+    return {frame.registers.data(), programs_.numbers(list)};
   }
   Tag joined(ThreadId id, const Activation& frame, FlowList list) {
-    const Register* chosen = programs_.numbers(list);
+    const TagList<Tag> all = tags(frame, list);
     Tag tag{};
-    for (std::uint32_t i = 0; i < list.count; ++i)
-      tag = client_.join(id, tag, frame.registers[chosen[i]]);
+    for (std::uint32_t i = 0; i < all.size(); ++i) tag = client_.join(id, tag, all[i]);
     return tag;
   }
 
   FlowPrograms programs_;
   Client& client_;
   std::vector<Thread> threads_;
+  ThreadId current_id_ = ~0u;
+  Thread* current_ = nullptr;  // of that number, in threads_
   std::vector<Tag> scratch_;
+  std::vector<Register> in_order_;
 };
 
 template <typename Client>
 void FlowMachine<Client>::on(const Event& event, EventOrdinal ordinal) {
-  if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
-  Thread& thread = threads_[event.thread];
+  Thread& thread = thread_of(event.thread);
   if (is_access(event.kind)) {
     access(thread, event, ordinal);
   } else if (event.kind == EventKind::kSegment) {
@@ -194,8 +202,7 @@ std::size_t FlowMachine<Client>::run(std::span<const Event> batch, EventOrdinal 
   while (taken < batch.size()) {
     const Event& event = batch[taken];
     if (event.kind == EventKind::kSegment) {
-      if (event.thread >= threads_.size()) threads_.resize(event.thread + 1);
-      Thread& thread = threads_[event.thread];
+      Thread& thread = thread_of(event.thread);
       begin_segment(event.thread, thread, static_cast<SegmentId>(event.value), first + taken);
       ++taken;
       // All but few accesses come right behind their segment.
@@ -293,12 +300,19 @@ void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_contro
 template <typename Client>
 void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, SegmentId number,
                                         EventOrdinal ordinal) {
-  end_segment(id, thread);
+  if (thread.segment != nullptr) end_segment(id, thread);
   const FlowSegment* segment = programs_.find(number);
   if (segment == nullptr) return;
   ++thread.steps;
+  bool same_block = false;
   if (segment->enters_function) {
     enter_function(thread, *segment);
+  } else if (Activation* top = thread.depth > 0 ? &thread.top() : nullptr;
+             top != nullptr && top->function == segment->function &&
+             top->calls_below <= thread.calls.size() && !top->call.open) {
+    same_block = !segment->enters_block && top->block == segment->block;
+    if (segment->phi_count != 0) take_phis(id, *top, *segment);
+    top->block = segment->block;
   } else {
     continue_function(id, thread, *segment);
   }
@@ -307,7 +321,7 @@ void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, SegmentId n
   thread.segment_id = number;
   thread.segment_ordinal = ordinal;
   thread.next_item = 0;
-  frame.control = control_of(frame, *segment);
+  if (!same_block) frame.control = control_of(frame, *segment);
   // A branch happens right after the last access of its segment.
   branch_when_due(id, thread);
 }
@@ -462,8 +476,9 @@ template <typename Client>
 typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
     const Activation& frame, const FlowSegment& segment) const {
   const std::uint32_t* parents = programs_.numbers(segment.parents);
+  const std::uint32_t count = *parents++;
   const BranchMark* last = nullptr;
-  for (std::uint32_t i = 0; i < segment.parents.count; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     if (parents[i] >= frame.marks.size()) continue;
     const BranchMark& mark = frame.marks[parents[i]];
     if (mark.when >= frame.began && mark.when != 0 && (last == nullptr || mark.when > last->when))
@@ -528,7 +543,9 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
     scratch_.push_back(call->result);
     scratch_.insert(scratch_.end(), call->arguments.begin(), call->arguments.end());
   }
-  const TagList<Tag> data(scratch_);
+  in_order_.assign(1, static_cast<Register>(scratch_.size()));
+  for (Register i = 0; i < scratch_.size(); ++i) in_order_.push_back(i);
+  const TagList<Tag> data(scratch_.data(), in_order_.data());
   if (event.kind == EventKind::kWrite) {
     client_.store(event, ordinal, data, {}, control);
   } else {

@@ -34,20 +34,19 @@ bool FlowPrograms::calls(StringId callee, StringId name) {
 }
 
 FlowList FlowPrograms::list(const std::vector<std::uint32_t>& numbers) {
-  const FlowList out{static_cast<std::uint32_t>(numbers_.size()),
-                     static_cast<std::uint32_t>(numbers.size())};
+  if (numbers.empty()) return {};
+  const FlowList out{static_cast<std::uint32_t>(numbers_.size())};
+  numbers_.push_back(static_cast<std::uint32_t>(numbers.size()));
   numbers_.insert(numbers_.end(), numbers.begin(), numbers.end());
   return out;
 }
 
 FlowList FlowPrograms::registers(const Sources& sources, std::uint32_t limit) {
-  FlowList out{static_cast<std::uint32_t>(numbers_.size()), 0};
+  std::vector<std::uint32_t> known;
   for (const Register reg : sources) {
-    if (reg >= limit) continue;
-    numbers_.push_back(reg);
-    ++out.count;
+    if (reg < limit) known.push_back(reg);
   }
-  return out;
+  return list(known);
 }
 
 const FlowSegment* FlowPrograms::compile(SegmentId id) {
@@ -80,7 +79,7 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
   out.argument_count = static_cast<std::uint32_t>(from.arguments.size());
   for (const Sources& argument : from.arguments) arguments_.push_back(registers(argument, limit));
   out.first_phi = static_cast<std::uint32_t>(phis_.size());
-  out.phi_count = static_cast<std::uint32_t>(from.phis.size());
+  out.phi_count = out.enters_block ? static_cast<std::uint32_t>(from.phis.size()) : 0;
   for (const heddle::Phi& phi : from.phis) {
     phis_.push_back({defined(phi.defines), static_cast<std::uint32_t>(edges_.size()),
                      static_cast<std::uint32_t>(phi.incoming.size())});

@@ -17,10 +17,9 @@
 
 namespace heddle {
 
-// A slice of FlowPrograms' array of numbers.
+// A list in FlowPrograms' array of numbers: at `at` its length, then its elements.
 struct FlowList {
   std::uint32_t at = 0;
-  std::uint32_t count = 0;
 };
 
 struct FlowItem {
@@ -67,6 +66,7 @@ class FlowPrograms {
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
   const std::uint32_t* numbers(FlowList list) const { return numbers_.data() + list.at; }
+  bool empty(FlowList list) const { return numbers_[list.at] == 0; }
 
   struct Phi {
     Register defines{};
@@ -96,7 +96,7 @@ class FlowPrograms {
   std::vector<FlowList> arguments_;
   std::vector<Phi> phis_;
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> numbers_;
+  std::vector<std::uint32_t> numbers_{0};  // list 0 is empty
   std::unordered_map<std::uint64_t, bool> variants_;  // by callee and name
 };
 

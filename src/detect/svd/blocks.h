@@ -68,6 +68,28 @@ inline Cell make_cell(UnitId unit, BlockState state, bool input, bool noted) {
   return out;
 }
 
+// Sets of cells by everything but their units: bit (state << 2 | input << 1 | noted).
+class CellKinds {
+ public:
+  template <typename Has>  // has(state, input, noted)
+  static constexpr CellKinds where(Has has) {
+    CellKinds out;
+    for (unsigned kind = 0; kind < 32; ++kind) {
+      if (has(static_cast<BlockState>(kind >> 2), (kind & 2) != 0, (kind & 1) != 0))
+        out.bits_ |= 1u << kind;
+    }
+    return out;
+  }
+  bool has(Cell cell) const {
+    return (bits_ >> (static_cast<unsigned>(cell.state) << 2 |
+                      static_cast<unsigned>(cell.input) << 1 | cell.noted) &
+            1) != 0;
+  }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
 inline constexpr ThreadId kMaxThread = (1u << 17) - 1;
 
 // Which further accesses of other threads change nothing in a cell.

@@ -24,6 +24,8 @@ bool is_weak(Cell cell) {
 
 Online::Online(const Catalog& catalog, const OnlineOptions& options)
     : options_(options),
+      calm_for_reads_(calm_cells(Calm::kReads)),
+      calm_for_all_(calm_cells(Calm::kAll)),
       units_(options.set_limit, options.note_limit),
       blocks_(options.block_size),
       machine_(catalog, *this),
@@ -65,29 +67,35 @@ void Online::bookkeeping(const Event& event) {
 void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& event,
                          EventOrdinal ordinal) {
   Calm all = Calm::kAll;
+  const bool reads_only = !is_write(event.kind);
   std::vector<Blocks::Plane>& planes = near.page->planes;
   for (std::uint32_t i = 0; i < planes.size(); ++i) {
-    if (i == near.plane) continue;
     Cell& cell = planes[i].cells[number];
-    if (cell.unit == 0) continue;
+    if (cell.unit == 0 || i == near.plane || calm_for_all_.has(cell)) continue;
+    if (reads_only && calm_for_reads_.has(cell)) {
+      all = std::min(all, Calm::kReads);
+      continue;
+    }
     const UnitId unit = blocks_.gone(planes[i].thread) ? 0 : units_.live(cell.unit);
     if (unit == 0) {
       cell = Cell();
       continue;
     }
     remote_access(cell, unit, planes[i], number, event, ordinal);
-    if (cell.unit != 0) all = std::min(all, calm(cell));
+    if (cell.unit != 0 && !calm_for_all_.has(cell))
+      all = std::min(all, calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone);
   }
   Blocks::set_calm(near, number, all);
 }
 
 // What remote_access() would do nothing about.
-Calm Online::calm(Cell cell) const {
-  const BlockState state = cell.block_state();
-  if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return Calm::kNone;
-  if (cell.noted != 0 || cell.unit == kNobody) return Calm::kAll;
-  if (!options_.inputs_only && stored(state)) return Calm::kNone;
-  return cell.input != 0 ? Calm::kReads : Calm::kAll;
+CellKinds Online::calm_cells(Calm calm) const {
+  return CellKinds::where([&](BlockState state, bool input, bool noted) {
+    if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return false;
+    if (noted) return true;
+    if (!options_.inputs_only && stored(state)) return false;
+    return calm == Calm::kReads || !input;
+  });
 }
 
 void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
@@ -188,8 +196,7 @@ UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdina
   return unit;
 }
 
-UnitSet Online::load_blocks(const Event& event, EventOrdinal ordinal) {
-  const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
+UnitSet Online::load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
   if (run.count == 0) return load_many(event, ordinal);
   tell_others_if_due(run, event, ordinal);
   return alike(run) ? load_run(run, event, ordinal) : load_many(event, ordinal);
@@ -262,15 +269,14 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
   if (event.site >= last_stores_.size()) last_stores_.resize(event.site + 1);
-  last_stores_[event.site] = {owner, thread, access_ref(event, ordinal), event.address, event.size};
+  if (last_stores_[event.site].unit != owner) {
+    last_stores_[event.site] = {owner, thread, access_ref(event, ordinal), event.address,
+                                event.size};
+  }
 }
 
-Online::Tag Online::load(const Event& event, EventOrdinal ordinal, Tags address,
-                         Control /*control*/) {
-  Tag tag = load_blocks(event, ordinal);
-  if (options_.propagate_address) {
-    for (std::uint32_t i = 0; i < address.size(); ++i) tag = join(event.thread, tag, address[i]);
-  }
+Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
+  for (std::uint32_t i = 0; i < address.size(); ++i) tag = join(event.thread, tag, address[i]);
   return tag;
 }
 
@@ -332,7 +338,7 @@ void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Throug
 }
 
 void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through) {
-  for (const Overwrite& overwrite : units_.take_notes(unit)) {
+  units_.take_notes(unit, [&](const Overwrite& overwrite) {
     Violation& violation = violations_.emplace_back();
     violation.inside =
         remembered(overwrite.inside, store.thread, overwrite.address, overwrite.size);
@@ -343,7 +349,7 @@ void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Throu
     violation.store = narrator_.witness(store, ordinal);
     violation.unit = unit;
     violation.through = through;
-  }
+  });
 }
 
 std::vector<UnitMember> Online::members(UnitId unit) {

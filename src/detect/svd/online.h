@@ -88,7 +88,7 @@ struct Violation {
 
 // What a unit is known by: blocks that it read before it wrote them, and statements that wrote.
 struct UnitMember {
-  Witness access;  // the first read of an input, the last store of a statement
+  Witness access;  // the first read of an input, the first store of a statement
   bool input{};
 };
 
@@ -120,7 +120,10 @@ class Online {
   Tag join(ThreadId /*thread*/, Tag a, Tag b) {
     return a == b || b == 0 ? a : a == 0 ? b : units_.join(a, b);
   }
-  Tag load(const Event& event, EventOrdinal ordinal, Tags address, Control control);
+  Tag load(const Event& event, EventOrdinal ordinal, Tags address, Control /*control*/) {
+    const Tag tag = load_blocks(event, ordinal);
+    return options_.propagate_address ? with_address(event, tag, address) : tag;
+  }
   void store(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
   Tag update(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
   Control branch(ThreadId /*thread*/, EventOrdinal /*ordinal*/, SegmentId segment, Tag condition,
@@ -144,7 +147,7 @@ class Online {
     }
   };
 
-  // The last store of a statement, for the drawing of its unit.
+  // A statement's first store for the last of its units, for the drawing of that unit.
   struct LastStore {
     UnitId unit{};
     ThreadId thread{};
@@ -154,7 +157,7 @@ class Online {
   };
 
   void bookkeeping(const Event& event);
-  Calm calm(Cell cell) const;
+  CellKinds calm_cells(Calm calm) const;
   void tell_others(Blocks::Near& near, std::uint64_t cell, const Event& event,
                    EventOrdinal ordinal);
   void tell_others_if_due(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
@@ -181,7 +184,23 @@ class Online {
     }
     return true;
   }
-  UnitSet load_blocks(const Event& event, EventOrdinal ordinal);
+  // Most loads are of a block that the unit has read before.
+  static constexpr CellKinds kReadAgain =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state == BlockState::kLoaded || state == BlockState::kTrueDep ||
+               (state == BlockState::kLoadedShared && !noted);
+      });
+  UnitSet load_blocks(const Event& event, EventOrdinal ordinal) {
+    const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
+    if (run.count == 1 && run.near->is_calm(run.first, is_write(event.kind))) {
+      const Cell cell = run.near->cells[run.first];
+      if (kReadAgain.has(cell) && units_.is_live_root(cell.unit))
+        return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+    }
+    return load_slowly(run, event, ordinal);
+  }
+  UnitSet load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
+  Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);
   UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
   void store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
@@ -195,6 +214,8 @@ class Online {
   void collect_when_due();
 
   OnlineOptions options_;
+  CellKinds calm_for_reads_;  // cells to which a remote read does nothing; states only
+  CellKinds calm_for_all_;    // … and a remote write neither
   Units units_;
   Blocks blocks_;
   FlowMachine<Online> machine_;

@@ -98,8 +98,7 @@ UnitSet Units::shrink(UnitSet set) {
   return out;
 }
 
-UnitSet Units::compared(UnitSet set) {
-  if (set < kSetBit) return set & ~kComputed;
+UnitSet Units::several_compared(UnitSet set) {
   bool computed = false;
   for_each_element(set, [&](UnitSet one) { computed |= (updated(one) & kComputed) != 0; });
   return computed ? merge_all(0, set) : set;
@@ -122,7 +121,7 @@ UnitId Units::merge(UnitId a, UnitId b) {
   return a;
 }
 
-UnitId Units::merge_all(UnitId into, UnitSet set) {
+UnitId Units::merge_several(UnitId into, UnitSet set) {
   for_each_live(set, [&](UnitId unit) { into = merge(into == 0 ? 0 : live(into), unit); });
   return into;
 }
@@ -191,20 +190,6 @@ void Units::note(UnitId id, ThreadId owner, const Overwrite& overwrite) {
   }
   list.last = number;
   if (!same_remote) list.same_remote = number;
-}
-
-std::vector<Overwrite> Units::take_notes(UnitId id) {
-  std::vector<Overwrite> out;
-  if (words_[id] != kNoted) return out;
-  words_[id] = 0;
-  const auto list = lists_.find(id);
-  out.reserve(list->second.count);
-  std::uint32_t at = list->second.first;
-  for (std::uint32_t i = 0; i < list->second.count; ++i, at = notes_[at].next)
-    out.push_back(notes_[at].overwrite);
-  free_notes(list->second);
-  lists_.erase(list);
-  return out;
 }
 
 // ---- control

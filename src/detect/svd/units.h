@@ -70,13 +70,24 @@ class Units {
   UnitId create();
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
+  // Whether it is a unit, alive and not merged into another.
+  bool is_live_root(UnitId id) const {
+    const Word word = words_[id];
+    return word == 0 || word == kNoted;
+  }
   void end(UnitId id);
 
   UnitSet join(UnitSet a, UnitSet b);
   UnitId merge(UnitId a, UnitId b);  // of live roots, or 0 for none
-  UnitId merge_all(UnitId into, UnitSet set);
+  UnitId merge_all(UnitId into, UnitSet set) {
+    if (set >= kSetBit) return merge_several(into, set);
+    const UnitId unit = live(set & ~kComputed);
+    return unit == into ? into : merge(into, unit);
+  }
   // What a branch on values of this set leaves: one unit if a value was computed, else the set.
-  UnitSet compared(UnitSet set);
+  UnitSet compared(UnitSet set) {
+    return set < kSetBit ? live(set & ~kComputed) : several_compared(set);
+  }
 
   template <typename Visit>
   void for_each_live(UnitSet set, Visit visit);
@@ -85,7 +96,9 @@ class Units {
   void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
   bool noted(UnitId live_unit) const { return words_[live_unit] == kNoted; }
   bool any_noted() const { return !lists_.empty(); }
-  std::vector<Overwrite> take_notes(UnitId live_unit);
+  // Calls take(overwrite) for each, the oldest first; then there are none.
+  template <typename Take>
+  void take_notes(UnitId live_unit, Take take);
   // Moves whenever a merge may have given a unit its first note. Whoever has taken the notes of the
   // merged unit may set it back.
   std::uint64_t merge_alarms() const { return merge_alarms_; }
@@ -172,6 +185,8 @@ class Units {
   std::uint32_t size_of(UnitSet set) const {
     return set < kSetBit ? 1 : pairs_[set & ~kSetBit].size;
   }
+  UnitSet several_compared(UnitSet set);
+  UnitId merge_several(UnitId into, UnitSet set);
   UnitSet pair(UnitSet a, UnitSet b, std::uint32_t size);
   UnitSet shrink(UnitSet set);
   Control without(SegmentId branch, Control control);
@@ -205,6 +220,18 @@ inline UnitId Units::live(UnitId id) {
   if (id == 0) return 0;
   const Word word = words_[id];
   return word == 0 || word == kNoted ? id : live_slowly(id);
+}
+
+template <typename Take>
+void Units::take_notes(UnitId id, Take take) {
+  if (words_[id] != kNoted) return;
+  words_[id] = 0;
+  const auto found = lists_.find(id);
+  const NoteList list = found->second;
+  lists_.erase(found);
+  std::uint32_t at = list.first;
+  for (std::uint32_t i = 0; i < list.count; ++i, at = notes_[at].next) take(notes_[at].overwrite);
+  free_notes(list);
 }
 
 template <typename Visit>

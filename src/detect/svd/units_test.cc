@@ -81,7 +81,8 @@ TEST(Units, RenumberingKeepsWhatIsReferredTo) {
   units.for_each_condition(control, [&](UnitSet condition) { conditions.push_back(condition); });
   EXPECT_EQ(conditions, (std::vector<UnitSet>{set, a}));
   std::size_t notes = 0;
-  units.for_each_live(set, [&](UnitId unit) { notes += units.take_notes(unit).size(); });
+  units.for_each_live(
+      set, [&](UnitId unit) { units.take_notes(unit, [&](const Overwrite&) { ++notes; }); });
   EXPECT_EQ(notes, 1u);
   EXPECT_FALSE(units.any_noted());
 }
@@ -115,16 +116,16 @@ TEST(Units, AUnitKeepsSoManyNotesInTheirOrder) {
   units.note(b, 0, {1, 100, 0, 0});  // the same pair, in another block
   units.note(a, 0, {3, 101, 0, 0});
   units.note(a, 0, {4, 102, 0, 0});
-  const auto inside = [](const std::vector<Overwrite>& notes) {
+  const auto taken = [&](UnitId unit) {
     std::vector<AccessRef> out;
-    for (const Overwrite& note : notes) out.push_back(note.inside);
+    units.take_notes(unit, [&](const Overwrite& note) { out.push_back(note.inside); });
     return out;
   };
   EXPECT_EQ(units.merge(a, b), a);
-  EXPECT_EQ(inside(units.take_notes(a)), (std::vector<AccessRef>{3, 4, 1}));
+  EXPECT_EQ(taken(a), (std::vector<AccessRef>{3, 4, 1}));
   EXPECT_FALSE(units.noted(a));
   for (AccessRef i = 0; i < 5; ++i) units.note(a, 0, {i, 200 + i, 0, 0});
-  EXPECT_EQ(inside(units.take_notes(a)), (std::vector<AccessRef>{0, 1, 2}));
+  EXPECT_EQ(taken(a), (std::vector<AccessRef>{0, 1, 2}));
 }
 
 TEST(Units, EveryBranchIsInAControlOnce) {
