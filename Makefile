@@ -40,6 +40,7 @@ demo: configure
 	@scripts/demo $(BUILD)
 
 table: configure
+	@scripts/setup optional
 	@echo "heddle: building the examples"
 	@cmake --build $(BUILD) -j $(JOBS) --target heddle_table instrumented_examples native_examples
 	@$(BUILD)/src/table/heddle_table run examples $(BUILD)/examples/instrumented $(BUILD)/examples $(BUILD)/table

@@ -214,8 +214,8 @@ int show(const Place& place, const std::vector<std::string>& names) {
     for (const auto& [detector, judged] : measured->detectors) {
       for (const std::string& line : judged.the_bug)
         fmt::print("  {} the bug: {}\n", detector, line);
-      for (const std::string& line : judged.false_alarms) {
-        fmt::print("  {} false alarm: {}\n", detector, line);
+      for (const auto& [line, about] : judged.false_alarms) {
+        fmt::print("  {} false alarm: {}\n    {}\n", detector, line, about);
       }
     }
   }

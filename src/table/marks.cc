@@ -1,5 +1,7 @@
 #include "table/marks.h"
 
+#include "detect/avio/avio_h.h"
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -68,6 +70,23 @@ std::string identity(const Finding& finding) {
                        step.place.column, static_cast<int>(step.kind));
   }
   return out;
+}
+
+std::string subject(const Finding& finding) {
+  std::string out;
+  for (const Step& step : finding.steps) {
+    if (step.role.empty()) continue;
+    const std::string& name = step.variable.name;
+    // An address says nothing that another run would confirm.
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", step.role,
+                       name.starts_with("0x") ? "a variable without a name" : name);
+  }
+  return out;
+}
+
+bool in_one_line_only(const Finding& finding) {
+  return std::find(finding.notes.begin(), finding.notes.end(), avio::kOneLineOnly) !=
+         finding.notes.end();
 }
 
 }  // namespace heddle::table

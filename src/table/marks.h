@@ -35,4 +35,10 @@ class Marks {
 // What makes two findings of different runs the same static one.
 std::string identity(const Finding& finding);
 
+// What a finding is about: the variable of each of its accesses.
+std::string subject(const Finding& finding);
+
+// A finding of avio-h with which exact bytes disagree.
+bool in_one_line_only(const Finding& finding);
+
 }  // namespace heddle::table

@@ -3,27 +3,20 @@
 #include "hunt/observed_run.h"
 #include "hunt/try_seeds.h"
 #include "table/marks.h"
+#include "table/native_run.h"
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char** environ;
 
 namespace heddle::table {
 namespace {
 
-constexpr unsigned kTimeout = 10;  // seconds of a run
+constexpr unsigned kTimeout = 60;  // seconds of a run, on a machine that is busy
 
 std::vector<std::pair<std::string, std::string>> runtime_options(std::uint64_t seed,
                                                                  const char* level) {
@@ -134,19 +127,6 @@ void add_svd_facts(const Panel& panel, const Marks& marks, SvdFacts* out) {
   }
 }
 
-// The status of a child that has kTimeout seconds to end.
-int wait_for(pid_t pid) {
-  const int watch = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (watch >= 0) {
-    pollfd ended{watch, POLLIN, 0};
-    if (poll(&ended, 1, static_cast<int>(kTimeout) * 1000) == 0) kill(pid, SIGKILL);
-    close(watch);
-  }
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  return status;
-}
-
 }  // namespace
 
 Result<Taught> train(const Place& place, const Program& program, const std::vector<unsigned>& stops,
@@ -193,7 +173,9 @@ Status judge_run(const Place& place, const Program& program, const avio::Invaria
               judged.the_bug.insert(identity(finding));
               judged.dynamic_true += finding.count;
             } else {
-              judged.false_alarms.insert(identity(finding));
+              const bool is_new =
+                  judged.false_alarms.emplace(identity(finding), subject(finding)).second;
+              judged.one_line_only += is_new && in_one_line_only(finding) ? 1 : 0;
               judged.dynamic_false += finding.count;
             }
           }
@@ -271,6 +253,11 @@ Result<Measured> measure(const Place& place, const Program& program, const Budge
     for (const auto& found : alarms) out.curve.push_back(static_cast<unsigned>(found.size()));
   }
 
+  Result<std::optional<Instructions>> counted =
+      count_instructions(place.native_program(program.name));
+  if (!counted.ok()) return counted.error();
+  out.native = *counted;
+
   if (program.fails()) {
     Result<Hunt> random = hunt_failures(place, program, "random", budget);
     if (!random.ok()) return random.error();
@@ -284,30 +271,12 @@ Result<Measured> measure(const Place& place, const Program& program, const Budge
 }
 
 Result<unsigned> native_failures(const Place& place, const Program& program, unsigned runs) {
-  const std::string path = place.native + "/ex_" + program.name;
-  const Nowhere nowhere;
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);  // many of them crash
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
-    posix_spawn_file_actions_adddup2(&actions, nowhere.fd(), fd);
-  }
-  char* const arguments[] = {const_cast<char*>(path.c_str()), nullptr};
   unsigned failed = 0;
-  std::optional<Error> error;
-  for (unsigned run = 0; run < runs && !error; ++run) {
-    pid_t pid = 0;
-    if (const int problem =
-            posix_spawn(&pid, path.c_str(), &actions, nullptr, arguments, environ)) {
-      error = Error{fmt::format("cannot run {}: {}", path, std::strerror(problem))};
-      break;
-    }
-    const int status = wait_for(pid);
-    failed += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
+  for (unsigned run = 0; run < runs; ++run) {
+    const Result<int> status = native_run({place.native_program(program.name)}, kTimeout);
+    if (!status.ok()) return status.error();
+    failed += WIFEXITED(*status) && WEXITSTATUS(*status) == 0 ? 0 : 1;
   }
-  posix_spawn_file_actions_destroy(&actions);
-  if (error) return *error;
   return failed;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "table/instructions.h"
 #include "table/panel.h"
 #include "table/programs.h"
 
@@ -36,9 +37,10 @@ inline constexpr unsigned kCurve[] = {1, 2, 3, 5, 10, 20, 50, 100};  // training
 
 // One detector on the judged runs of one program.
 struct Judged {
-  unsigned found = 0;                  // runs with a finding that is the bug
-  std::set<std::string> the_bug;       // static findings that are the bug, by identity
-  std::set<std::string> false_alarms;  // and those that are not
+  unsigned found = 0;                               // runs with a finding that is the bug
+  std::set<std::string> the_bug;                    // static findings that are the bug, by identity
+  std::map<std::string, std::string> false_alarms;  // those that are not, and what they are about
+  unsigned one_line_only = 0;  // of those, with which exact bytes disagree (avio-h)
   std::uint64_t dynamic_false = 0;
   std::uint64_t dynamic_true = 0;
 };
@@ -66,6 +68,7 @@ struct Measured {
   std::vector<unsigned> curve;  // of a program without a bug: static false alarms, as kCurve
   Hunt random, pct;
   std::optional<unsigned> native_failed;
+  std::optional<Instructions> native;  // of one native run
   double seconds = 0;
 };
 
@@ -73,6 +76,8 @@ struct Place {
   std::string examples;  // the sources and expected.json
   std::string programs;  // built with heddle-c++: NAME
   std::string native;    // built without: ex_NAME
+
+  std::string native_program(const std::string& name) const { return native + "/ex_" + name; }
 };
 
 // Runs from kTrainingSeed on; those that pass teach. What was learned after each number of passing
@@ -93,7 +98,7 @@ Result<std::vector<std::uint64_t>> failing_seeds(const Place& place, const Progr
                                                  std::uint64_t first, unsigned count,
                                                  unsigned limit);
 
-// Everything but the native runs.
+// Everything but how often native runs fail.
 Result<Measured> measure(const Place& place, const Program& program, const Budget& budget);
 
 // How many of `runs` native runs fail. No other measurement should be under way.

@@ -15,6 +15,7 @@ namespace {
 Json json_of(const Judged& judged) {
   return {{"found", judged.found},
           {"static_false", judged.false_alarms.size()},
+          {"one_line_only", judged.one_line_only},
           {"dynamic_false", judged.dynamic_false},
           {"dynamic_true", judged.dynamic_true},
           {"the_bug", judged.the_bug},
@@ -39,16 +40,20 @@ Json json_of(const Measured& measured) {
               {"seconds", measured.seconds}};
   for (const auto& [name, judged] : measured.detectors) out["detectors"][name] = json_of(judged);
   if (measured.native_failed) out["native_failed"] = *measured.native_failed;
+  if (measured.native) {
+    out["native_instructions"] = {{"own", measured.native->own}, {"all", measured.native->all}};
+  }
   return out;
 }
 
 Judged judged_of(const Json& json) {
   Judged out;
   out.found = json.at("found");
+  out.one_line_only = json.at("one_line_only");
   out.dynamic_false = json.at("dynamic_false");
   out.dynamic_true = json.at("dynamic_true");
   out.the_bug = json.at("the_bug").get<std::set<std::string>>();
-  out.false_alarms = json.at("false_alarms").get<std::set<std::string>>();
+  out.false_alarms = json.at("false_alarms").get<std::map<std::string, std::string>>();
   return out;
 }
 
@@ -77,6 +82,10 @@ Measured measured_of(const std::string& name, const Json& json) {
   out.pct = hunt_of(json.at("pct"));
   out.seconds = json.at("seconds");
   if (json.contains("native_failed")) out.native_failed = json["native_failed"].get<unsigned>();
+  if (json.contains("native_instructions")) {
+    const Json& native = json["native_instructions"];
+    out.native = Instructions{native.at("own"), native.at("all")};
+  }
   return out;
 }
 

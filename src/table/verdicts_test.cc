@@ -55,7 +55,7 @@ Measured measured(const std::string& name) {
   out.judged_fail = true;
   out.detectors["avio"].found = 4;
   out.detectors["svd"].found = 1;
-  out.detectors["lockset"].false_alarms = {"here", "there"};
+  out.detectors["lockset"].false_alarms = {{"here", "x"}, {"there", "y"}};
   out.detectors["lockset"].dynamic_false = 9;
   out.random = {{1, 3, 5}, 0};
   out.pct = {{2}, 3};
