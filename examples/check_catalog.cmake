@@ -1,5 +1,5 @@
-# The catalog and the folder agree: every program is listed, every bug has marks in its source, a
-# program without one has none, and each is told of on a page.
+# The catalog and the folder agree: every program is listed, every bug has marks in its source and a corrected
+# twin, a program without one has no marks, and each is told of on a page.
 cmake_minimum_required(VERSION 3.25)
 set(here ${CMAKE_CURRENT_LIST_DIR})
 
@@ -7,11 +7,19 @@ file(READ ${here}/expected.json catalog)
 string(JSON count LENGTH "${catalog}" programs)
 math(EXPR last "${count} - 1")
 set(listed)
+set(correct)
 foreach(index RANGE ${last})
   string(JSON source GET "${catalog}" programs ${index} source)
   string(JSON page GET "${catalog}" programs ${index} page)
   string(JSON bug GET "${catalog}" programs ${index} bug)
+  string(JSON name GET "${catalog}" programs ${index} name)
   list(APPEND listed ${source})
+  if(bug)
+    string(JSON twin ERROR_VARIABLE without GET "${catalog}" programs ${index} twin)
+    list(APPEND twins "${name}:${twin}")
+  else()
+    list(APPEND correct ${name})
+  endif()
   if(NOT EXISTS ${here}/${page})
     message(SEND_ERROR "${source}: its page ${page} does not exist")
   endif()
@@ -31,6 +39,13 @@ foreach(index RANGE ${last})
       message(SEND_ERROR "${source}: cannot read the mark in '${mark}'")
     endif()
   endforeach()
+endforeach()
+
+foreach(pair IN LISTS twins)
+  string(REGEX MATCH "^(.*):(.*)$" whole ${pair})
+  if(NOT CMAKE_MATCH_2 IN_LIST correct)
+    message(SEND_ERROR "${CMAKE_MATCH_1}: has a bug, but no corrected twin")
+  endif()
 endforeach()
 
 file(GLOB_RECURSE sources RELATIVE ${here} ${here}/*.cc)

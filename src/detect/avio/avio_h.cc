@@ -63,9 +63,7 @@ void AvioH::on_access(const Event& event, EventOrdinal ordinal) {
     Finding* first = reports_.add(triple);
     if (first == nullptr) continue;
     *first = explainer_.describe(triple, event, "avio-h");
-    first->notes.push_back(software_split_
-                               ? "Exact bytes agree that I was split."
-                               : "Exact bytes disagree: P, R and I share a cache line only.");
+    first->notes.push_back(software_split_ ? "Exact bytes agree that I was split." : kOneLineOnly);
     if (!software_split_) first->rank *= 0.5;
   }
 }

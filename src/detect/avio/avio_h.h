@@ -28,6 +28,10 @@ struct HardwareOptions {
   const Invariants* invariants = nullptr;  // must outlive the detector
 };
 
+// The note of a finding that the exact detector does not share.
+inline constexpr const char* kOneLineOnly =
+    "Exact bytes disagree: P, R and I share a cache line only.";
+
 class AvioH : public Detector, private TripleSink {
  public:
   AvioH(const Catalog& catalog, const HardwareOptions& options);
