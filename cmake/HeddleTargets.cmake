@@ -38,10 +38,12 @@ function(heddle_library name)
   target_include_directories(heddle_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 endfunction()
 
-# heddle_test(NAME SOURCES… DEPENDS…): a GoogleTest program, one ctest per program.
+# heddle_test(NAME SOURCES… DEPENDS…): a GoogleTest program, one ctest per program. Random tests take the same seed
+# every time, so that one tree has one verdict; run by hand, without the variables, they take another each time.
 function(heddle_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE heddle_options ${arg_DEPENDS} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "HEDDLE_TEST_SEED=1;RC_PARAMS=seed=1")
 endfunction()

@@ -1,5 +1,6 @@
 #include "collect/decoder.h"
 
+#include "base/test_seed.h"
 #include "collect/shared_filter.h"
 #include "trace/catalog_codec.h"
 
@@ -315,8 +316,8 @@ TEST_F(DecoderTest, FilteringWhileDecodingIsFilteringAfterwards) {
                {site(EventKind::kRmw, 2, MemoryOrder::kSeqCst), from_item(0, 6)}}),
       segment({{site(EventKind::kWrite, 16), word()}, {site(EventKind::kRead, 1), word()}}),
       segment({{site(EventKind::kWrite, 0), range}})};
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 60; ++round) {
     std::vector<std::uint64_t> words;
@@ -394,8 +395,8 @@ TEST_F(DecoderTest, DamagedWords) {
                   HEDDLE_HEADER(HEDDLE_REC_STACK, 0, 2, 0, 0, 0),
                   0,
                   0x1234});
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 3000; ++round) {
     std::vector<std::uint64_t> words = good;
@@ -414,8 +415,8 @@ TEST_F(DecoderTest, DamagedUnits) {
   own_.symbols.emplace_back();
   segment({{first, word()}, {first, symbol(4)}, {first, from_item(0, 4)}});
   slot(HEDDLE_SLOT_ENTER, function("f"), 1);
-  const unsigned seed = std::random_device{}();
-  SCOPED_TRACE(seed);
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   const std::vector<std::uint8_t> good = unit_copy();
   for (int round = 0; round < 3000; ++round) {

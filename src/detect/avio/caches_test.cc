@@ -2,6 +2,8 @@
 // every core asked at every step.
 #include "detect/avio/caches.h"
 
+#include "base/test_seed.h"
+
 #include <list>
 #include <map>
 #include <random>
@@ -77,8 +79,8 @@ class NaiveMachine {
 };
 
 TEST(Caches, RandomTracesMatchTheNaiveMachine) {
-  const unsigned seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   std::map<int, int> seen;
   for (int round = 0; round < 20'000; ++round) {

@@ -1,9 +1,9 @@
 // Random traces: the detector's triples against the definition's.
 #include "detect/avio/twin.h"
 
+#include "base/test_seed.h"
 #include "detect/avio/finder.h"
 
-#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -108,9 +108,7 @@ std::vector<Event> shrink(std::vector<Event> events, unsigned granule) {
 }
 
 TEST(AvioTwin, RandomTracesGiveIdenticalTriples) {
-  const char* given = std::getenv("HEDDLE_TEST_SEED");
-  const auto seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
-                                     : std::random_device()();
+  const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   static constexpr unsigned kGranules[] = {1, 1, 1, 2, 4, 8, 64};
