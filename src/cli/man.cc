@@ -177,7 +177,8 @@ Status write_all(const CLI::App& command, const std::string& folder) {
        {std::pair<std::string, std::string>{"markdown", ".md"}, {"groff", ".1"}}) {
     std::unique_ptr<Page> page = new_page(format);
     write_command(command, *page);
-    if (Status s = write_file(folder + "/heddle" + ending, page->take()); !s.ok()) return s;
+    if (Status s = write_file(fmt::format("{}/heddle{}", folder, ending), page->take()); !s.ok())
+      return s;
     for (const Verb& verb : verbs()) {
       if (verb.hidden) continue;
       page = new_page(format);

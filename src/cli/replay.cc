@@ -94,6 +94,7 @@ int run_in_gdb(const Options& options, std::vector<std::pair<std::string, std::s
   words.insert(words.end(), {"-ex", "frame", "--args"});
   words.insert(words.end(), options.command.begin(), options.command.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   // The terminal's signals are for the debugger.

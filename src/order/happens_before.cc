@@ -313,11 +313,10 @@ void HappensBefore::on_atomic_write(const Event& event, EventOrdinal ordinal, bo
   // an object that a narrower write left alone.
   if (heads.empty()) return;
   Moment& released = atomic.released;
-  if (released.empty()) {
-    released = heads;
-  } else if (released.slot == heads.slot && heads.slot != kNoSlot) {
+  if (!released.empty() && released.slot == heads.slot && heads.slot != kNoSlot) {
     if (released.time < heads.time) released = heads;
-  } else if (heads.time == time && clocks_.knows(heads.clock, released, heads.slot)) {
+  } else if (released.empty() ||
+             (heads.time == time && clocks_.knows(heads.clock, released, heads.slot))) {
     released = heads;
   } else {
     released = clocks_.join(released, heads);
