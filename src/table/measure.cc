@@ -141,7 +141,7 @@ Result<Taught> train(const Place& place, const Program& program, const std::vect
     const Result<hunt::ObservedEnd> end = observe<avio::Avio>(
         place, program, seed, "accesses",
         [](const Catalog& catalog) {
-          return std::make_unique<avio::Avio>(catalog, avio::Options{});
+          return std::make_unique<avio::Avio>(catalog, avio::Options{.learn = true});
         },
         [&](avio::Avio& avio) { evidence = avio.evidence(); });
     if (!end.ok()) return end.error();

@@ -1,5 +1,7 @@
 #include "detect/avio/avio.h"
 
+#include "base/check.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -104,6 +106,7 @@ bool Avio::seen_for_this_access(const Triple& triple) {
 }
 
 RunEvidence Avio::evidence() const {
+  HEDDLE_CHECK(learns_);
   RunEvidence out;
   for (SiteId id = 1; id < executed_.size(); ++id) {
     const Site& site = catalog_.site(id);
