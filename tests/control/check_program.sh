@@ -19,7 +19,7 @@ fail() {
 
 # run OPTIONS…: the program's own output must be "ok", and nothing else
 run() {
-  HEDDLE_OPTIONS="level=off:points=${HEDDLE_TEST_POINTS:-sync}:$1" timeout 60 "$program" >"$directory/out" 2>"$directory/err"
+  HEDDLE_OPTIONS="level=off:points=${HEDDLE_TEST_POINTS:-sync}:$1" timeout 300 "$program" >"$directory/out" 2>"$directory/err"
   status=$?
   if [ $status -ne 0 ] || [ "$(cat "$directory/out")" != ok ]; then
     fail "$1: status $status"
