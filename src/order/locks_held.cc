@@ -56,13 +56,13 @@ bool LocksHeld::exclude_each_other(LockSetId a, LockSetId b) const {
 }
 
 LockSetId LocksHeld::child(LockSetId parent, const HeldLockRef& held) {
-  const LockSetId last = nodes_[parent].last_child;
-  if (last != 0 && nodes_[last].held == held) return last;
+  LockSetId& recent_one = recent_[recent(parent, held)];
+  const Node& last = nodes_[recent_one];
+  if (recent_one != 0 && last.parent == parent && last.held == held) return recent_one;
   const auto next = static_cast<LockSetId>(nodes_.size());
   const auto [at, is_new] = children_.try_emplace({parent, held}, next);
-  if (is_new) nodes_.push_back({parent, held, 0});
-  nodes_[parent].last_child = at->second;
-  return at->second;
+  if (is_new) nodes_.push_back({parent, held});
+  return recent_one = at->second;
 }
 
 // The innermost acquisition of `lock` in that mode goes; where the modes of acquire and release

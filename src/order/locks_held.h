@@ -16,6 +16,7 @@
 
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -56,7 +57,6 @@ class LocksHeld {
   struct Node {
     LockSetId parent{};
     HeldLockRef held;
-    LockSetId last_child{};  // the child most recently walked to
   };
   struct ChildKey {
     LockSetId parent{};
@@ -72,7 +72,13 @@ class LocksHeld {
   LockSetId child(LockSetId parent, const HeldLockRef& held);
   LockSetId without(LockSetId set, Address lock, LockMode mode);
 
+  static constexpr std::size_t kRecent = 256;
+  static std::size_t recent(LockSetId parent, const HeldLockRef& held) {
+    return (held.lock / 8 + held.lock / 2048 + parent * std::size_t{7}) % kRecent;
+  }
+
   std::vector<Node> nodes_;
+  std::array<LockSetId, kRecent> recent_{};  // sets that were walked to, by hash of the way
   absl::flat_hash_map<ChildKey, LockSetId> children_;
   std::vector<LockSetId> now_;  // by thread
 };

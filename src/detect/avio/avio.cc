@@ -15,6 +15,22 @@ Avio::Avio(const Catalog& catalog, const Options& options)
       finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
 
+inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
+  if (learns_) {
+    if (event.site >= executed_.size()) {
+      executed_.resize(std::max<std::size_t>(catalog_.sites.size(), event.site + std::size_t{1}));
+    }
+    executed_[event.site] = 1;
+  }
+  if (event.has_value) explainer_.on_value(event, ordinal);
+  if (event.thread != thread_) {
+    thread_ = event.thread;
+    context_ = explainer_.context(thread_);
+  }
+  now_ = &event;
+  finder_.access(event, ordinal, context_);
+}
+
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
   while (!batch.empty()) {
     const std::size_t count = std::min(batch.size(), TripleFinder::kMostExpected);
@@ -30,22 +46,6 @@ void Avio::on(std::span<const Event> batch, EventOrdinal first) {
     batch = batch.subspan(count);
   }
   finder_.expect({});
-}
-
-void Avio::on_access(const Event& event, EventOrdinal ordinal) {
-  if (learns_) {
-    if (event.site >= executed_.size()) {
-      executed_.resize(std::max<std::size_t>(catalog_.sites.size(), event.site + std::size_t{1}));
-    }
-    executed_[event.site] = 1;
-  }
-  if (event.has_value) explainer_.on_value(event, ordinal);
-  if (event.thread != thread_) {
-    thread_ = event.thread;
-    context_ = explainer_.context(thread_);
-  }
-  now_ = &event;
-  finder_.access(event, ordinal, context_);
 }
 
 void Avio::on_other(const Event& event, EventOrdinal ordinal) {

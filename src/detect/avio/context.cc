@@ -26,7 +26,14 @@ void Contexts::release(const Event& event, EventOrdinal ordinal) {
   held_.on(event);
   const LockSetId after = held_.current(event.thread);
   if (after == before || held_.holds(after, event.address)) return;
-  Releases& releases = releases_[{event.thread, event.address}];
+  RecentRelease& known = recent_releases_[recent(event.address + event.thread)];
+  if (known.index == ~0u || known.thread != event.thread || known.lock != event.address) {
+    const auto next = static_cast<std::uint32_t>(releases_.size());
+    const auto [at, is_new] = release_ids_.try_emplace({event.thread, event.address}, next);
+    if (is_new) releases_.emplace_back();
+    known = {event.thread, at->second, event.address};
+  }
+  Releases& releases = releases_[known.index];
   releases.last[releases.next] = {ordinal, event.site};
   releases.next = (releases.next + 1) % Releases::kKept;
 }
@@ -35,25 +42,24 @@ ContextId Contexts::intern(ThreadId id) {
   if (id >= threads_.size()) threads_.resize(id + std::size_t{1});
   Thread& here = threads_[id];
   const StackId stack = stacks_.current(id);
-  if (stack >= memo_.size()) memo_.resize(stack + 1);
   const LockSetId locks = held_.current(id);
-  Memo& memo = memo_[stack];
-  if (memo.locks != locks) {
-    const std::uint64_t key = (std::uint64_t{stack} << 32) | locks;
-    auto [at, is_new] = context_ids_.try_emplace(key, contexts_.size());
+  const std::uint64_t key = (std::uint64_t{stack} << 32) | locks;
+  ContextId& known = recent_contexts_[recent(key)];
+  if (contexts_[known].stack != stack || contexts_[known].locks != locks) {
+    const auto [at, is_new] = context_ids_.try_emplace(key, contexts_.size());
     if (is_new) contexts_.push_back({stack, locks});
-    memo = {locks, at->second};
+    known = at->second;
   }
-  here.context = memo.context;
+  here.context = known;
   here.known = true;
   return here.context;
 }
 
 LetGo Contexts::let_go(ThreadId thread, Address lock, EventOrdinal after) const {
   LetGo earliest;
-  auto at = releases_.find({thread, lock});
-  if (at == releases_.end()) return earliest;
-  for (const LetGo& candidate : at->second.last) {
+  const auto at = release_ids_.find({thread, lock});
+  if (at == release_ids_.end()) return earliest;
+  for (const LetGo& candidate : releases_[at->second].last) {
     if (candidate && candidate.ordinal > after && candidate.ordinal < earliest.ordinal) {
       earliest = candidate;
     }

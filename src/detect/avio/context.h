@@ -61,10 +61,15 @@ class Contexts {
     StackId stack = 0;
     LockSetId locks = 0;
   };
-  // The lock set that a stack was last seen with, and the context they make.
-  struct Memo {
-    LockSetId locks = ~0u;
-    ContextId context = 0;
+  // Recent contexts and recent releases, by hash: most of them come again soon.
+  static constexpr unsigned kRecentBits = 8;
+  static std::size_t recent(std::uint64_t key) {
+    return (key * 0x9e3779b97f4a7c15u) >> (64 - kRecentBits);
+  }
+  struct RecentRelease {
+    ThreadId thread = 0;
+    std::uint32_t index = ~0u;  // of releases_
+    Address lock = 0;
   };
   struct Releases {
     static constexpr std::size_t kKept = 4;
@@ -83,8 +88,10 @@ class Contexts {
   std::vector<Thread> threads_;
   std::vector<Context> contexts_;
   absl::flat_hash_map<std::uint64_t, ContextId> context_ids_;
-  std::vector<Memo> memo_;  // by stack
-  absl::flat_hash_map<std::pair<ThreadId, Address>, Releases> releases_;
+  std::array<ContextId, 1 << kRecentBits> recent_contexts_{};
+  std::vector<Releases> releases_;
+  absl::flat_hash_map<std::pair<ThreadId, Address>, std::uint32_t> release_ids_;
+  std::array<RecentRelease, 1 << kRecentBits> recent_releases_;
 };
 
 }  // namespace heddle::avio

@@ -69,6 +69,11 @@ void Explainer::on(const Event& event, EventOrdinal ordinal) {
     return;
   }
   contexts_.on(event, ordinal);
+  if (event.kind == EventKind::kAcquire) {
+    NamedLock& known = named_locks_[event.address / 8 % named_locks_.size()];
+    if (known.lock == event.address && known.site == event.site) return;
+    known = {event.address, event.site};
+  }
   describer_.on(event);
 }
 

@@ -11,6 +11,7 @@
 #include "finding/describe.h"
 #include "trace/catalog.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -73,6 +74,12 @@ class Explainer {
     EventOrdinal forked = kNoEvent, joined = kNoEvent;
   };
   std::vector<Life> lives_;  // by thread
+  // Locks that the describer has last seen acquired at this site: it learns nothing more there.
+  struct NamedLock {
+    Address lock = 0;
+    SiteId site = 0;
+  };
+  std::array<NamedLock, 256> named_locks_;
 };
 
 }  // namespace heddle::avio

@@ -155,8 +155,8 @@ void Shadow::touch_state(Touch touch, Lanes& lanes, State& state, std::uint64_t 
   touch_shared(touch, lanes, state.site, number, mask);
 }
 
-void Shadow::report(const Split& split, Touch touch, std::uint64_t number, std::uint8_t mask) {
-  sink_.on_triple({split.split, split.p, split.r, touch, number << cell_shift_, mask});
+void Shadow::report(Touch touch, std::uint64_t number, std::uint8_t mask) {
+  sink_.on_triple({split_.split, split_.p, split_.r, touch, number << cell_shift_, mask});
 }
 
 Shadow::State Shadow::copy(const State& state) {

@@ -88,17 +88,18 @@ class Shadow {
   // `cell` is locate(address), `lanes` those of the touch's actor.
   void access(Touch touch, Lanes& lanes, Cell& cell, Address address, std::uint32_t size) {
     const auto offset = static_cast<std::uint32_t>(address & 7);
+    std::uint8_t bytes = 0;
     if (granule_ == 1 && size - 1 < 8 - offset) {
-      const auto mask = static_cast<std::uint8_t>((0xffu >> (8 - size)) << offset);
-      return touch_cell(touch, lanes, cell, address >> 3, mask);
-    }
-    if (size == 0) return;
-    const Address last = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
-    if (last >> cell_shift_ == address >> cell_shift_) {
-      touch_cell(touch, lanes, cell, address >> cell_shift_, mask(address, last));
+      bytes = static_cast<std::uint8_t>((0xffu >> (8 - size)) << offset);
     } else {
-      touch_cells(touch, lanes, address, last);
+      if (size == 0) return;
+      const Address last = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
+      if (last >> cell_shift_ != address >> cell_shift_) {
+        return touch_cells(touch, lanes, address, last);
+      }
+      bytes = mask(address, last);
     }
+    touch_cell(touch, lanes, cell, address >> cell_shift_, bytes);
   }
 
   // For an access to come whose cell has arrived: what it leads to.
@@ -209,7 +210,8 @@ class Shadow {
   }
 
   // The common ways first: the same bytes as before, by the same thread or known to be shared.
-  void touch_cell(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask) {
+  [[gnu::always_inline]] void touch_cell(Touch touch, Lanes& lanes, Cell& cell,
+                                         std::uint64_t number, std::uint8_t mask) {
     const bool joined = form(cell.half[1]) == kJoined;
     State* state = nullptr;
     if (mask == 0xff) {
@@ -229,12 +231,11 @@ class Shadow {
   }
   void touch_shared(Touch touch, Lanes& lanes, HistoryId id, std::uint64_t number,
                     std::uint8_t mask) {
-    Split split;
     History& history = histories_[id];
     if (pairs_ != nullptr) note_pair(history.last(touch, id, lanes), touch);
-    if (history.on(touch, id, lanes, actors_, arena_, &split)) report(split, touch, number, mask);
+    if (history.on(touch, id, lanes, actors_, arena_, &split_)) report(touch, number, mask);
   }
-  void report(const Split& split, Touch touch, std::uint64_t number, std::uint8_t mask);
+  void report(Touch touch, std::uint64_t number, std::uint8_t mask);  // split_
   void touch_cells(Touch touch, Lanes& lanes, Address first, Address last);
   void touch_slowly(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask);
   void touch_parts(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number, std::uint8_t mask);
@@ -264,6 +265,7 @@ class Shadow {
   Pool<Word> words_;
   Pool<History> histories_;
   std::vector<Lanes> actors_;
+  Split split_;              // the latest
   std::uint64_t moves_ = 0;  // how often a page was given back
 };
 
