@@ -25,13 +25,13 @@ build() {
 
 # learn NAME RUNS: from seeds that nothing else here uses
 learn() {
-  timeout 120 "$heddle" learn -n "$2" --seed 1000 -o "$1.inv" -- "./$1" >learn.out 2>&1 ||
+  timeout 300 "$heddle" learn -n "$2" --seed 1000 -o "$1.inv" -- "./$1" >learn.out 2>&1 ||
     fail "$1: learn" learn.out
 }
 
 # record_seed NAME SEED
 record_seed() {
-  timeout 60 "$heddle" record -q --level accesses --schedule random --points shared --seed "$2" \
+  timeout 300 "$heddle" record -q --level accesses --schedule random --points shared --seed "$2" \
     -o "$1.heddle" -- "./$1" >record.out 2>&1
 }
 
@@ -60,10 +60,10 @@ bugs)
     build $name
     learn $name 30
     grep -q "failed and taught nothing" learn.out || fail "$name: no failing run was left out" learn.out
-    timeout 120 "$heddle" try -n 200 --until-failure --keep 1 -o kept -- ./$name >try.out 2>&1
+    timeout 300 "$heddle" try -n 200 --until-failure --keep 1 -o kept -- ./$name >try.out 2>&1
     schedule=$(ls kept.*.schedule 2>/dev/null | head -1)
     [ -n "$schedule" ] || { fail "$name: no failing schedule" try.out; continue; }
-    timeout 60 "$heddle" record -q --level accesses --schedule "$schedule" -o $name.heddle \
+    timeout 300 "$heddle" record -q --level accesses --schedule "$schedule" -o $name.heddle \
       -- ./$name >record.out 2>&1
     rm -f kept.*.schedule
     "$heddle" check $name.heddle --detect avio --invariants $name.inv >check.out 2>&1

@@ -11,7 +11,7 @@ for verb in show stats export import; do
   expect 2 "$heddle" $verb folder
   complains "heddle: folder: is a directory"
   one_line
-  expect 2 timeout 10 "$heddle" $verb pipe
+  expect 2 timeout 300 "$heddle" $verb pipe
   complains "heddle: pipe: is a pipe"
   one_line
   expect 2 "$heddle" $verb empty

@@ -46,14 +46,14 @@ fail() {
 
 # stops OPTIONS…: in the run that they make, at the race on table[7]
 stops() {
-  timeout 60 "$heddle" run --detect race --json -o report.json --schedule-output run.schedule "$@" -- ./table 2>err
-  timeout 60 "$heddle" replay --finding 1 run.schedule >place 2>&1 || fail "$*: $(cat place)"
+  timeout 300 "$heddle" run --detect race --json -o report.json --schedule-output run.schedule "$@" -- ./table 2>err
+  timeout 300 "$heddle" replay --finding 1 run.schedule >place 2>&1 || fail "$*: $(cat place)"
   thread=$(sed -n 's/.*: thread \([0-9]*\) before .*/\1/p' place)
   line=$(sed -n 's/.*table.cc:\([0-9]*\)$/\1/p' place)
   # The second access of the race, as the report has it.
   grep -q "\"line\": $line\b" report.json || fail "$*: line $line is not in the report"
   echo 'print i' >commands
-  timeout 120 "$heddle" replay --gdb --finding 1 run.schedule <commands >out 2>&1
+  timeout 300 "$heddle" replay --gdb --finding 1 run.schedule <commands >out 2>&1
   if ! grep -q "heddle: thread $thread stops here" out || ! grep -q "at table.cc:$line" out ||
     ! grep -q '\$1 = 7' out; then
     fail "$*: not in thread $thread at table.cc:$line with i = 7"
@@ -67,7 +67,7 @@ stops --seed 4
 stops --seed 5
 
 # What a detector does not find cannot be stopped at.
-timeout 60 "$heddle" replay --gdb --finding 2 run.schedule >out 2>&1 && fail "a finding that is not there"
+timeout 300 "$heddle" replay --gdb --finding 2 run.schedule >out 2>&1 && fail "a finding that is not there"
 grep -q 'no finding 2: race,outcome found 1 in this run' out || fail "$(cat out)"
 
 # A deadlock: where the run ends.
@@ -80,9 +80,9 @@ int main() {
 }
 END
 "$compiler" -g -O0 stuck.cc -o stuck -pthread || exit 1
-timeout 60 "$heddle" run --schedule-output stuck.schedule -- ./stuck >out 2>&1
+timeout 300 "$heddle" run --schedule-output stuck.schedule -- ./stuck >out 2>&1
 echo backtrace >commands
-timeout 120 "$heddle" replay --gdb --finding 1 stuck.schedule <commands >out 2>&1
+timeout 300 "$heddle" replay --gdb --finding 1 stuck.schedule <commands >out 2>&1
 grep -q 'deadlock.*: where the run ends' out && grep -q 'in main () at stuck.cc:5' out || {
   fail "deadlock"
   cat out

@@ -18,7 +18,7 @@ for source in "$@"; do
     HEDDLE_TEST_POINTS=shared "$here/check_program.sh" "$program" 12 same >out 2>&1 ||
       { echo "FAILED: $program"; cat out; failures=$((failures + 1)); }
     for seed in 1 2 3; do
-      timeout 120 "$heddle" record --verify --schedule random --points shared --seed $seed \
+      timeout 300 "$heddle" record --verify --schedule random --points shared --seed $seed \
         -o trace -- "$program" >out 2>&1
       status=$?
       if [ $status -ne 0 ] || ! grep -q 'the same events' out; then

@@ -66,12 +66,12 @@ expect() {
   what=$1 mode=$2 status=$3 options=$4
   shift 4
   # shellcheck disable=SC2086
-  timeout 60 "$heddle" run --detect outcome $options -o report -- ./stuck "$mode" >out 2>&1
+  timeout 300 "$heddle" run --detect outcome $options -o report -- ./stuck "$mode" >out 2>&1
   got=$?
   [ $got -eq "$status" ] || { echo "FAILED: $what: status $got"; cat out; failures=$((failures + 1)); }
   # shellcheck disable=SC2086
-  timeout 60 "$heddle" record -q $options -o trace -- ./stuck "$mode" >out 2>&1
-  timeout 60 "$heddle" check trace --detect outcome >checked
+  timeout 300 "$heddle" record -q $options -o trace -- ./stuck "$mode" >out 2>&1
+  timeout 300 "$heddle" check trace --detect outcome >checked
   [ $? -eq 1 ] || { echo "FAILED: $what: no finding of check"; failures=$((failures + 1)); }
   for text in "$@"; do
     for file in report checked; do

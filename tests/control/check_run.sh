@@ -33,12 +33,12 @@ build() {
 
 # same PROGRAM DETECTORS LEVEL SEED
 same() {
-  timeout 60 "$heddle" record -q --level "$3" --schedule random --points shared --seed "$4" \
+  timeout 300 "$heddle" record -q --level "$3" --schedule random --points shared --seed "$4" \
     -o trace -- "./$1" >/dev/null 2>&1
   recorded=$?
-  timeout 60 "$heddle" check trace --detect "$2" --json >checked
+  timeout 300 "$heddle" check trace --detect "$2" --json >checked
   checked=$?
-  timeout 60 "$heddle" run --detect "$2" --fail-on none --schedule random --points shared \
+  timeout 300 "$heddle" run --detect "$2" --fail-on none --schedule random --points shared \
     --seed "$4" --json -o attached -- "./$1" >/dev/null 2>&1
   check "run of $1 keeps the status" $? $recorded
   findings checked >a
@@ -59,7 +59,7 @@ done
 [ $found -gt 0 ] || fail "nothing was found at all"
 
 # The level follows from the detectors; what it adds changes no finding of those who do not need it.
-timeout 60 "$heddle" run --detect svd-offline --json -o report -- ./dequeue_fill >/dev/null 2>&1
+timeout 300 "$heddle" run --detect svd-offline --json -o report -- ./dequeue_fill >/dev/null 2>&1
 check "a detector that needs flow" $? 0
 
 cat >status.cc <<'PROGRAM'
@@ -75,37 +75,37 @@ int main(int argc, char**) {
 }
 PROGRAM
 "$compiler" -std=c++20 -g -O1 status.cc -o status -pthread || exit 1
-timeout 60 "$heddle" run --detect race -- ./status >out 2>report
+timeout 300 "$heddle" run --detect race -- ./status >out 2>report
 check "the program's status" $? 5 "its own output" out
 grep -q 'data race.*counter' report || fail "the report is on standard error" report
-timeout 60 "$heddle" run --detect race --fail-on new -- ./status >out 2>report
+timeout 300 "$heddle" run --detect race --fail-on new -- ./status >out 2>report
 check "--fail-on new" $? 1
-timeout 60 "$heddle" run --detect race --fail-on new --write-baseline known -- ./status x >out 2>&1
+timeout 300 "$heddle" run --detect race --fail-on new --write-baseline known -- ./status x >out 2>&1
 check "--write-baseline" $? 1
-timeout 60 "$heddle" run --detect race --fail-on new --baseline known -- ./status x >out 2>report
+timeout 300 "$heddle" run --detect race --fail-on new --baseline known -- ./status x >out 2>report
 check "--baseline" $? 0 "1 already in the baseline" report
-timeout 60 "$heddle" run --detect race --fail-on any --baseline known -- ./status x >out 2>report
+timeout 300 "$heddle" run --detect race --fail-on any --baseline known -- ./status x >out 2>report
 check "--fail-on any" $? 1
 echo 'race:counter' >suppressed
-timeout 60 "$heddle" run --detect race --fail-on any --suppressions suppressed -- ./status x >out 2>report
+timeout 300 "$heddle" run --detect race --fail-on any --suppressions suppressed -- ./status x >out 2>report
 check "--suppressions" $? 0 "1 suppressed" report
-timeout 60 "$heddle" run --detect race --schedule-output s --schedule random -- ./status x >out 2>&1
+timeout 300 "$heddle" run --detect race --schedule-output s --schedule random -- ./status x >out 2>&1
 check "--schedule-output" $? 0
-timeout 60 "$heddle" run --detect race --schedule s -- ./status x >out 2>report
+timeout 300 "$heddle" run --detect race --schedule s -- ./status x >out 2>report
 check "--schedule FILE" $? 0 "data race" report
 
-timeout 60 "$heddle" run --detect nonsense -- ./status >out 2>report
+timeout 300 "$heddle" run --detect nonsense -- ./status >out 2>report
 check "no such detector" $? 2 "there is no detector" report
 [ ! -s out ] || fail "the program ran although the options were wrong" out
-timeout 60 "$heddle" run -- ./nothing >out 2>report
+timeout 300 "$heddle" run -- ./nothing >out 2>report
 check "no such program" $? 127 "cannot run ./nothing" report
-timeout 60 "$heddle" run -- /bin/true >out 2>report
+timeout 300 "$heddle" run -- /bin/true >out 2>report
 check "a program that was not built for it" $? 0 "not built with heddle-cc" report
-timeout 60 "$heddle" run --invariants nothing --detect avio -- ./status >out 2>report
+timeout 300 "$heddle" run --invariants nothing --detect avio -- ./status >out 2>report
 check "no such file" $? 2 "nothing" report
-timeout 60 "$heddle" run --detect race --json -o /dev/full -- ./status >out 2>report
+timeout 300 "$heddle" run --detect race --json -o /dev/full -- ./status >out 2>report
 check "a full disk" $? 2 "cannot write" report
-timeout 60 "$heddle" check trace >/dev/full 2>report
+timeout 300 "$heddle" check trace >/dev/full 2>report
 check "check on a full disk" $? 2 "cannot write" report
 
 [ $failures -eq 0 ] || exit 1

@@ -8,8 +8,8 @@ program=$1 first=$2 count=$3
 failures=0
 for seed in $(seq "$first" $((first + count - 1))); do
   for strategy in random pct; do
-    text=$(HEDDLE_OPTIONS="level=off:timeout=20:schedule=$strategy:switch_every=3:seed=$seed" \
-      timeout 60 "$program" "$seed" 2>&1)
+    text=$(HEDDLE_OPTIONS="level=off:timeout=120:schedule=$strategy:switch_every=3:seed=$seed" \
+      timeout 300 "$program" "$seed" 2>&1)
     status=$?
     if [ $status -ne 0 ] || [ "$text" != ok ]; then
       echo "FAILED: stress $seed under $strategy, seed $seed: status $status"

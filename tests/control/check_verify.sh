@@ -62,7 +62,7 @@ PROGRAM
 
 # verify MODE STATUS TEXT: with what is on standard input
 verify() {
-  timeout 120 "$heddle" record --verify --schedule random --points shared --seed 3 -q -o trace \
+  timeout 300 "$heddle" record --verify --schedule random --points shared --seed 3 -q -o trace \
     -- ./program "$1" >out 2>&1
   status=$?
   if [ $status -ne "$2" ] || ! grep -q "$3" out; then

@@ -47,7 +47,7 @@ expect 0 "$build/bin/heddle-cc" -O2 -pthread ends.c -o ends
 
 # ended END STATUS OUTCOME [LIMIT]
 ended() {
-  expect "$2" timeout 60 "$heddle" record -o ends.heddle -- ./ends "$1" ${4:-40}
+  expect "$2" timeout 300 "$heddle" record -o ends.heddle -- ./ends "$1" ${4:-40}
   expect 0 "$heddle" show ends.heddle
   grep -qE " outcome +$3" "$out" || fail "$1: the trace says: $(grep " outcome " "$out")"
   [ "$(grep -cE ' w +counter ' "$out")" = ${4:-40} ] || fail "$1: not every write is there"

@@ -26,7 +26,7 @@ int main(void) {
 }
 C
 expect 0 "$build/bin/heddle-cc" unit.c -o unit
-expect 7 timeout 60 "$heddle" record -q -o unit.heddle -- ./unit
+expect 7 timeout 300 "$heddle" record -q -o unit.heddle -- ./unit
 complains "interface version 999"
 complains "rebuild the program"
 
@@ -66,9 +66,9 @@ int main(int argc, char** argv) {
 }
 C
 expect 0 clang-19 visitor.c -o visitor
-expect 0 timeout 60 "$heddle" record -o visitor.heddle -- ./visitor
+expect 0 timeout 300 "$heddle" record -o visitor.heddle -- ./visitor
 complains "interface version 999"
-expect 0 timeout 60 "$heddle" record -o visitor.heddle -- ./visitor stranger
+expect 0 timeout 300 "$heddle" record -o visitor.heddle -- ./visitor stranger
 complains "not from a program built with heddle-cc"
 
 # A socket that nobody listens at any more.

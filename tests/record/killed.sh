@@ -30,9 +30,9 @@ expect 0 "$build/bin/heddle-cc" -O1 -pthread busy.c -o busy
 
 for moment in 0.01 0.1 0.3; do
   rm -f pid
-  timeout 60 "$heddle" record --level accesses -o busy.heddle -- ./busy pid >killed.out 2>killed.err &
+  timeout 150 "$heddle" record --level accesses -o busy.heddle -- ./busy pid >killed.out 2>killed.err &
   recorder=$!
-  for i in $(seq 600); do [ -s pid ] && break; sleep 0.05; done
+  for i in $(seq 3000); do [ -s pid ] && break; sleep 0.05; done
   [ -s pid ] || fail "the program did not start"
   sleep $moment
   kill -9 "$(cat pid)"
@@ -51,9 +51,9 @@ lives() { grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$1/status"; }
 rm -f pid
 "$heddle" record -o lost.heddle -- ./busy pid short >program.out 2>program.err &
 recorder=$!
-for i in $(seq 600); do [ -s pid ] && break; sleep 0.05; done
+for i in $(seq 3000); do [ -s pid ] && break; sleep 0.05; done
 kill -9 $recorder
 { wait $recorder || true; } 2>/dev/null
-for i in $(seq 600); do lives "$(cat pid)" || break; sleep 0.1; done
+for i in $(seq 3000); do lives "$(cat pid)" || break; sleep 0.1; done
 lives "$(cat pid)" && { kill -9 "$(cat pid)"; fail "the program hangs without its collector"; }
 [ "$(cat program.out)" = 6000 ] || fail "the program did not finish: $(cat program.out)"

@@ -4,7 +4,7 @@ cc=$build/bin/heddle-cc cxx=$build/bin/heddle-c++
 for source in "$traces"/{mutex,rwlock,spinlock,condition,timed,semaphore,barrier,c11,futex,detach,robust,cancel,signals,stdio,pipes}.c; do
   name=$(basename "$source" .c)
   expect 0 "$cc" -O1 -w -I"$traces" "$source" -o "$name" -pthread
-  expect 0 timeout 120 "$heddle" record -q --level accesses -o "$name.heddle" -- "./$name"
+  expect 0 timeout 300 "$heddle" record -q --level accesses -o "$name.heddle" -- "./$name"
   says ok
   expect 0 "$heddle" stats "$name.heddle"
   says outcome
@@ -12,7 +12,7 @@ done
 for source in "$traces"/{once,cxx20,destructors}.cc; do
   name=$(basename "$source" .cc)
   expect 0 "$cxx" -std=c++20 -O2 -w -I"$traces" "$source" -o "$name" -pthread
-  expect 0 timeout 120 "$heddle" record -q -o "$name.heddle" -- "./$name"
+  expect 0 timeout 300 "$heddle" record -q -o "$name.heddle" -- "./$name"
   says ok
   expect 0 "$heddle" stats "$name.heddle"
   says outcome
@@ -43,7 +43,7 @@ int main() {
 C
 for level in -O0 -O2; do
   expect 0 "$cxx" -std=c++20 $level around.cc -o around -pthread
-  expect 0 timeout 60 "$heddle" record -q -o around.heddle -- ./around
+  expect 0 timeout 300 "$heddle" record -q -o around.heddle -- ./around
   expect 0 "$heddle" show around.heddle
   for name in constructor destructor early late handler; do
     [ "$(grep -cE " w +in_$name " "$out")" = 1 ] || fail "$level: in_$name"

@@ -35,7 +35,7 @@ expect 0 "$cc" -O2 -fPIC -shared module.c -o module.so
 expect 0 "$cc" -O2 -fPIC -shared second.c -o second.so
 expect 0 clang-19 -O2 -c plain.c -o plain.o
 expect 0 "$cc" -O2 main.c libarchive.a ./library.so plain.o -pthread -o main
-expect 0 timeout 60 "$heddle" record -o main.heddle -- ./main
+expect 0 timeout 300 "$heddle" record -o main.heddle -- ./main
 expect 0 "$heddle" show main.heddle
 for pair in archive:2 library:2 module:3 second:3; do
   seen=$(grep -cE " w +in_${pair%:*} " "$out")
@@ -44,7 +44,7 @@ done
 grep -q in_plain "$out" && fail "an access of code that was not instrumented"
 
 # The same with every sled turned into a jump: modules come and go, and come back in the same place.
-expect 0 timeout 60 "$heddle" record --level flow --schedule random --points all -o sleds.heddle -- \
+expect 0 timeout 300 "$heddle" record --level flow --schedule random --points all -o sleds.heddle -- \
   ./main
 expect 0 "$heddle" show sleds.heddle
 for pair in archive:2 library:2 module:3 second:3; do

@@ -16,13 +16,13 @@ int main(int argc, char** argv) {
 C
 expect 0 "$build/bin/heddle-cc" -O1 steps.c -o steps
 
-expect 5 timeout 60 "$heddle" record -o /dev/full -- ./steps
+expect 5 timeout 300 "$heddle" record -o /dev/full -- ./steps
 says done
 complains "/dev/full"
 complains "goes on unrecorded"
 
 # A disk that fills while the program runs: what was written before is a trace.
-expect 5 timeout 60 bash -c 'ulimit -f 2000; exec "$0" record -o limited.heddle -- ./steps 3000000' "$heddle"
+expect 5 timeout 300 bash -c 'ulimit -f 2000; exec "$0" record -o limited.heddle -- ./steps 3000000' "$heddle"
 says done
 complains "limited.heddle"
 complains "the trace ends after"
@@ -31,19 +31,19 @@ expect 0 "$heddle" stats --salvage limited.heddle
 says "segment"
 
 # The limit holds for shared memory, too: too small for the ring, the program runs unrecorded.
-expect 5 timeout 60 bash -c 'ulimit -f 100; exec "$0" record -o small.heddle -- ./steps' "$heddle"
+expect 5 timeout 300 bash -c 'ulimit -f 100; exec "$0" record -o small.heddle -- ./steps' "$heddle"
 says done
 complains "the run is not recorded; raise the limit"
 
-expect 5 timeout 60 "$heddle" record -o no/such/folder/steps.heddle -- ./steps
+expect 5 timeout 300 "$heddle" record -o no/such/folder/steps.heddle -- ./steps
 says done
 complains "no/such/folder/steps.heddle"
 mkdir closed
 chmod 555 closed
 if [ "$(id -u)" != 0 ]; then
-  expect 5 timeout 60 "$heddle" record -o closed/steps.heddle -- ./steps
+  expect 5 timeout 300 "$heddle" record -o closed/steps.heddle -- ./steps
   complains "closed/steps.heddle"
 fi
-expect 5 timeout 60 "$heddle" record -o /sys/steps.heddle -- ./steps
+expect 5 timeout 300 "$heddle" record -o /sys/steps.heddle -- ./steps
 says done
 complains "/sys/steps.heddle"

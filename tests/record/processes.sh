@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
 }
 C
 expect 0 "$build/bin/heddle-cc" -O1 family.c -o family
-expect 0 timeout 60 "$heddle" record -o family.heddle -- ./family
+expect 0 timeout 300 "$heddle" record -o family.heddle -- ./family
 expect 0 "$heddle" show family.heddle
 grep -q ' w .*in_parent' "$out" || fail "the parent's write"
 grep -q ' w .*in_child' "$out" && fail "the child's write is in the parent's trace"
@@ -63,7 +63,7 @@ done
 [ $news = 1 ] || fail "$news traces of the new program"
 
 rm family.heddle*
-expect 4 timeout 60 "$heddle" record -o family.heddle -- ./family become
+expect 4 timeout 300 "$heddle" record -o family.heddle -- ./family become
 expect 0 "$heddle" stats family.heddle
 found=no
 for trace in family.heddle.*; do
