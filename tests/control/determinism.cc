@@ -48,7 +48,7 @@ Result<Sample> run_once(const std::string& command, std::uint64_t seed, int null
                      {"points", points != nullptr ? points : "shared"},
                      {"seed", std::to_string(seed)},
                      {"level", "accesses"}};
-  request.timeout = 60;
+  request.timeout = 600;  // for a busy machine; nothing here waits for ever
   request.output_fd = null;
   Sample sample;
   const Result<hunt::ObservedEnd> end = hunt::observe(
