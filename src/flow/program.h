@@ -96,7 +96,7 @@ class FlowPrograms {
   std::vector<FlowList> arguments_;
   std::vector<Phi> phis_;
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> numbers_{0};  // list 0 is empty
+  std::vector<std::uint32_t> numbers_{0};             // list 0 is empty
   std::unordered_map<std::uint64_t, bool> variants_;  // by callee and name
 };
 

@@ -110,8 +110,7 @@ void Blocks::forget(Address address, std::uint64_t size) {
     if (page.shift > block_shift_ && ((begin | stop) & part) != 0) split(number, page);
     const std::uint64_t first = (begin & (kPageBytes - 1)) >> page.shift;
     const std::uint64_t last = ((stop - 1) & (kPageBytes - 1)) >> page.shift;
-    for (Plane& plane : page.planes)
-      std::fill(&plane.cells[first], &plane.cells[last] + 1, Cell());
+    for (Plane& plane : page.planes) std::fill(&plane.cells[first], &plane.cells[last] + 1, Cell());
     return false;
   };
   const std::uint64_t first_page = address >> kPageShift;
@@ -162,8 +161,8 @@ std::size_t Blocks::bytes() const {
   for (const auto& [number, page] : pages_) {
     out += sizeof(Page) + (page->calm != nullptr ? page->cell_count() : 0);
     for (const Plane& plane : page->planes) {
-      out += page->cell_count() *
-             (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));
+      out +=
+          page->cell_count() * (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));
     }
   }
   return out;

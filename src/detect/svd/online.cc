@@ -192,7 +192,8 @@ UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdina
   const UnitId unit = units_.create();
   std::fill_n(cells, run.count, make_cell(unit, BlockState::kLoaded, true, false));
   const AccessRef access = access_ref(event, ordinal);
-  for (std::uint64_t i = 0; i < run.count; ++i) Blocks::set_access(*run.near, run.first + i, access);
+  for (std::uint64_t i = 0; i < run.count; ++i)
+    Blocks::set_access(*run.near, run.first + i, access);
   return unit;
 }
 
@@ -361,11 +362,11 @@ std::vector<UnitMember> Online::members(UnitId unit) {
     if (member.access.ordinal == kNoEvent || member.access.ordinal < access.ordinal)
       member = {access, input};
   };
-  blocks_.for_each_cell([&](Cell cell, AccessRef access, ThreadId thread, Address address,
-                            std::uint32_t size) {
-    if (cell.input != 0 && units_.live(cell.unit) == wanted)
-      add(remembered(access, thread, address, size), true);
-  });
+  blocks_.for_each_cell(
+      [&](Cell cell, AccessRef access, ThreadId thread, Address address, std::uint32_t size) {
+        if (cell.input != 0 && units_.live(cell.unit) == wanted)
+          add(remembered(access, thread, address, size), true);
+      });
   for (const LastStore& last : last_stores_) {
     if (units_.live(last.unit) == wanted)
       add(remembered(last.access, last.thread, last.address, last.size), false);

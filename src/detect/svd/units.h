@@ -170,7 +170,7 @@ class Units {
     UnitSet condition{};
     Control outer{};
     std::uint64_t asked = ~0ull;  // alarms when neither it nor an outer one had notes
-    std::uint64_t branches{};  // a bit for each branch of the list, several to a bit
+    std::uint64_t branches{};     // a bit for each branch of the list, several to a bit
   };
   // Calls visit(one unit, with or without kComputed) for every element, dead ones included.
   template <typename Visit>
