@@ -229,6 +229,8 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
     case HEDDLE_SLOT_LIBCALL:
       state_->libcall = slot.id;
       break;
+    default:  // units with other kinds are refused
+      break;
   }
   return size;
 }

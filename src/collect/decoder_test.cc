@@ -53,7 +53,7 @@ class DecoderTest : public ::testing::Test {
   }
 
   // Adds a segment and returns the address of its slot.
-  std::uint64_t segment(std::vector<std::pair<SiteId, LayoutItem>> items) {
+  std::uint64_t segment(const std::vector<std::pair<SiteId, LayoutItem>>& items) {
     Segment segment;
     SegmentLayout layout;
     unsigned words = 0;
