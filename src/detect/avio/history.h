@@ -89,7 +89,7 @@ class Lanes {
 };
 
 // Half a cache line, and the lanes. All zero but the generation is a history without accesses.
-class History {
+class alignas(32) History {
  public:
   // The accesses before belonged to this one's thread only.
   void start(const Touch& owner, HistoryId id, Lanes& lanes, Arena& arena);
@@ -160,7 +160,6 @@ class History {
   Touch write_;                // the last write
   std::uint32_t used_up_ = 0;  // generations before this one
   bool unseen_ = false;        // nobody accessed the bytes since write_
-  std::uint64_t padding_ = 0;
 };
 static_assert(sizeof(History) == 32);
 
