@@ -1,11 +1,12 @@
-// Where inline code enters the runtime (abi/abi.h, "the inline tests").
+// Where inline code enters the runtime (abi/abi.h).
 //
-// The tests stand in the middle of a function, as inline assembly: the compiler knows that they may
-// replace r11, change memory and the flags, and nothing else. So whatever they call saves every
-// register, vector registers too, which preserve_most functions may use. The word or two after the
-// call instruction are its arguments; the return address on the stack is replaced by the place in
-// the function where it goes on, so that a stack trace taken below shows the function. Calls go
-// through the global offset table: the procedure linkage table, when it binds late, clobbers r10.
+// Tests and sleds stand in the middle of a function, as inline assembly: the compiler knows that
+// they may replace r11, change memory and the flags, and nothing else. So whatever they call saves
+// every register, vector registers too, which preserve_most functions may use. The word or two
+// after the call instruction are its arguments; the return address on the stack is replaced by the
+// place in the function where it goes on, so that a stack trace taken below shows the function.
+// Calls go through the global offset table: the procedure linkage table, when it binds late,
+// clobbers r10.
 #include "abi/abi.h"
 
 // XSAVE's mask: SSE, AVX and AVX-512 state. Room: 512 bytes, a header of 64, the rest in the

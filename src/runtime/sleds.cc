@@ -19,20 +19,20 @@ namespace {
 
 constexpr uint8_t kSled[] = HEDDLE_SLED_BYTES;
 constexpr size_t kPage = 4096;
-constexpr size_t kPointStub = 32;  // at most 9 + 6 + 8 bytes
-constexpr size_t kFlowStub = 64;   // 9 + 6 + 12 + 4 + 9 + 5, then 6 + 8
+constexpr size_t kPointDetour = 32;  // at most 9 + 6 + 8 bytes
+constexpr size_t kFlowDetour = 64;   // 9 + 6 + 12 + 4 + 9 + 5, then 6 + 8
 
-// Head of a mapping of stubs: the stubs call through these.
+// Head of a mapping of detours: the detours call through these.
 struct Arena {
   void (*point)();
   void (*flow)();
 };
 
-// Stubs whose module may be gone when its table's address comes again. What finds no room here
+// Detours whose module may be gone when its table's address comes again. What finds no room here
 // stays mapped.
 struct Placed {
   const uint8_t* table;
-  void* stubs;
+  void* detours;
   size_t bytes;
 };
 Placed g_placed[256];
@@ -97,8 +97,8 @@ void copy_address_code(Writer& out, const Entry& entry) {
   Writer(start + 3).distance(target_of(entry.address_code + 3) + 4, 4);
 }
 
-void write_point_stub(uint8_t* stub, const Entry& entry, const Arena* arena) {
-  Writer out(stub);
+void write_point_detour(uint8_t* detour, const Entry& entry, const Arena* arena) {
+  Writer out(detour);
   copy_address_code(out, entry);
   out.bytes(0xff, 0x15);  // callq *point(%rip)
   out.distance(&arena->point, 4);
@@ -106,14 +106,14 @@ void write_point_stub(uint8_t* stub, const Entry& entry, const Arena* arena) {
   out.distance(entry.sled + sizeof kSled, 0);
 }
 
-void write_flow_stub(uint8_t* stub, const Entry& entry, const Arena* arena) {
+void write_flow_detour(uint8_t* detour, const Entry& entry, const Arena* arena) {
   const char* self;
   __asm__("movq %%fs:0, %0" : "=r"(self));
   const int64_t cursor = reinterpret_cast<const char*>(&__heddle_tls.cursor) - self;
   const int64_t limit = reinterpret_cast<const char*>(&__heddle_tls.limit) - self;
   const uint8_t* go_on = entry.sled + sizeof kSled;
-  uint8_t* full = stub + 45;
-  Writer out(stub);
+  uint8_t* full = detour + 45;
+  Writer out(detour);
   out.bytes(0x64, 0x4c, 0x3b, 0x1c, 0x25);  // cmpq %fs:limit, %r11
   out.number(limit);
   out.bytes(0x0f, 0x87);  // ja full
@@ -181,7 +181,7 @@ void refuse(const char* what, long error) {
   said = true;
 }
 
-// Whether another unit of the module has seen to this table. Stubs of a module that is gone and
+// Whether another unit of the module has seen to this table. Detours of a module that is gone and
 // had its table in the same place are dropped.
 template <typename Read>
 bool is_placed(const uint8_t* table, const uint8_t* end, Read read) {
@@ -189,15 +189,15 @@ bool is_placed(const uint8_t* table, const uint8_t* end, Read read) {
   if (memcmp(read(table).sled, kSled, sizeof kSled) != 0) return true;
   for (Placed& placed : g_placed) {
     if (placed.table != table) continue;
-    raw_syscall(SYS_munmap, as_long(placed.stubs), static_cast<long>(placed.bytes));
+    raw_syscall(SYS_munmap, as_long(placed.detours), static_cast<long>(placed.bytes));
     placed = {};
   }
   return false;
 }
 
-// Turns the wanted sleds of a table into jumps to stubs.
+// Turns the wanted sleds of a table into jumps to detours.
 template <typename Read, typename Wanted, typename Write>
-void place(const uint8_t* table, const uint8_t* end, size_t stub_bytes, Read read, Wanted wanted,
+void place(const uint8_t* table, const uint8_t* end, size_t detour_bytes, Read read, Wanted wanted,
            Write write) {
   const auto is_open = [&](const Entry& entry) {
     return wanted(entry) && memcmp(entry.sled, kSled, sizeof kSled) == 0;
@@ -218,7 +218,7 @@ void place(const uint8_t* table, const uint8_t* end, size_t stub_bytes, Read rea
   if (count == 0) return;
 
   constexpr size_t kHead = (sizeof(Arena) + 63) / 64 * 64;
-  const size_t bytes = (kHead + count * stub_bytes + kPage - 1) / kPage * kPage;
+  const size_t bytes = (kHead + count * detour_bytes + kPage - 1) / kPage * kPage;
   void* memory = map_near(all.first, all.last, bytes);
   if (memory == nullptr) {
     refuse("mmap", -12);
@@ -241,16 +241,16 @@ void place(const uint8_t* table, const uint8_t* end, size_t stub_bytes, Read rea
     placed = {table, memory, bytes};
     break;
   }
-  uint8_t* stub = static_cast<uint8_t*>(memory) + kHead;
+  uint8_t* detour = static_cast<uint8_t*>(memory) + kHead;
   for (const uint8_t* at = table; at < end;) {
     const Entry entry = read(at);
     at = entry.next;
     if (!is_open(entry)) continue;
-    write(stub, entry, arena);
+    write(detour, entry, arena);
     Writer jump(entry.sled);
     jump.bytes(0xe9);
-    jump.distance(stub, 4);
-    stub += stub_bytes;
+    jump.distance(detour, 4);
+    detour += detour_bytes;
   }
   raw_syscall(SYS_mprotect, as_long(memory), static_cast<long>(bytes), PROT_READ | PROT_EXEC);
   raw_syscall(SYS_mprotect, code, code_bytes, PROT_READ | PROT_EXEC);
@@ -261,8 +261,8 @@ void place(const uint8_t* table, const uint8_t* end, size_t stub_bytes, Read rea
 void sleds_place_all_points(const heddle_unit* unit) {
   if (is_placed(unit->points, unit->points_end, point_entry)) return;
   place(
-      unit->points, unit->points_end, kPointStub, point_entry, [](const Entry&) { return true; },
-      write_point_stub);
+      unit->points, unit->points_end, kPointDetour, point_entry, [](const Entry&) { return true; },
+      write_point_detour);
 }
 
 void sleds_place_flagged_points(const heddle_unit* unit) {
@@ -270,18 +270,18 @@ void sleds_place_flagged_points(const heddle_unit* unit) {
   const uint64_t count = unit->site_count;
   if (memchr(flags, 1, count) == nullptr) return;
   place(
-      unit->points, unit->points_end, kPointStub, point_entry,
+      unit->points, unit->points_end, kPointDetour, point_entry,
       [&](const Entry& entry) {
         return entry.subject >= flags && entry.subject < flags + count && *entry.subject != 0;
       },
-      write_point_stub);
+      write_point_detour);
 }
 
 void sleds_place_flows(const heddle_unit* unit) {
   if (is_placed(unit->flows, unit->flows_end, flow_entry)) return;
   place(
-      unit->flows, unit->flows_end, kFlowStub, flow_entry, [](const Entry&) { return true; },
-      write_flow_stub);
+      unit->flows, unit->flows_end, kFlowDetour, flow_entry, [](const Entry&) { return true; },
+      write_flow_detour);
 }
 
 }  // namespace heddle::rt

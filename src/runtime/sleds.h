@@ -4,17 +4,17 @@
 // from nearly every basic block; yet most runs want neither, and a test per place, with the code
 // that it jumps to, was more than half of all instrumented code. So the compiler leaves a
 // no-operation of five bytes and says in a table where it is. While a module loads, before any of
-// its code but constructors of priority 0 has run, the runtime writes a stub for every place that
-// the run wants and puts a jump to the stub in the sled's place:
+// its code but constructors of priority 0 has run, the runtime writes a detour for every place that
+// the run wants and puts a jump to the detour in the sled's place:
 //
 //   point   leaq address, %r11;  call *__heddle_point_inline;  .long flag - .;  .long (go on) - .
 //   flow    the segment's one word, written in line; a full block goes to __heddle_flow_inline
 //
-// Stubs lie in a mapping of their own near the module, written first and made executable then. The
-// module's code is writable only while its sleds are changed. Where the system refuses that, the
-// run goes on without what was wanted and says so. The stubs outlive the module, because threads
-// may run in it until the process is gone; a module that is loaded again in the same place takes
-// them over.
+// Detours lie in a mapping of their own near the module, written first and made executable then.
+// The module's code is writable only while its sleds are changed. Where the system refuses that,
+// the run goes on without what was wanted and says so. The detours outlive the module, because
+// threads may run in it until the process is gone; a module that is loaded again in the same place
+// takes them over.
 #pragma once
 
 #include "abi/abi.h"
