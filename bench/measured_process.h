@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,6 +108,53 @@ inline std::vector<std::string> kernels_in(const std::filesystem::path& folder) 
     }
   }
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+// What the command lines of both benches have in common:
+//   FOLDER [--quick] [--repeat N] [--threads N] [SWITCH…] [KERNEL…]
+struct Arguments {
+  std::filesystem::path folder;
+  bool quick = false;
+  unsigned repeat = 1;
+  std::string threads = "2";
+  std::set<std::string> switches;
+  std::vector<std::string> kernels;  // all of the folder's, unless some are named
+
+  // A kernel of the folder in one of its variants, with the size and threads asked for.
+  Command command(const std::string& kernel, const std::string& variant) const {
+    Command words = {(folder / ("kernel_" + kernel + "." + variant)).string()};
+    if (quick) words.emplace_back("--quick");
+    words.push_back(threads);
+    return words;
+  }
+};
+
+// Nothing when the words are not understood; `switches` are those that the bench knows besides.
+inline std::optional<Arguments> parse(int argc, char** argv, unsigned repeat,
+                                      const std::set<std::string>& switches) {
+  Arguments out;
+  out.repeat = repeat;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--quick") {
+      out.quick = true;
+    } else if (word == "--repeat" && i + 1 < argc) {
+      out.repeat = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
+    } else if (word == "--threads" && i + 1 < argc) {
+      out.threads = argv[++i];
+    } else if (switches.contains(word)) {
+      out.switches.insert(word);
+    } else if (word.starts_with("-")) {
+      return std::nullopt;
+    } else if (out.folder.empty()) {
+      out.folder = word;
+    } else {
+      out.kernels.push_back(word);
+    }
+  }
+  if (out.folder.empty()) return std::nullopt;
+  if (out.kernels.empty()) out.kernels = kernels_in(out.folder);
   return out;
 }
 

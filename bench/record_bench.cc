@@ -68,15 +68,6 @@ int count(collect::Session& session, Report& report) {
   return 0;
 }
 
-struct Options {
-  fs::path folder;
-  bool quick = false;
-  bool file = true;
-  unsigned repeat = 3;
-  std::string threads = "2";
-  std::vector<std::string> kernels;
-};
-
 struct Row {
   double tsan = 0;
   double memory = 0;
@@ -85,13 +76,8 @@ struct Row {
   double bytes_per_access = 0;
 };
 
-std::optional<Row> measure_kernel(const Options& options, const std::string& name) {
-  const auto command = [&](const char* variant) {
-    Command words = {(options.folder / fmt::format("kernel_{}.{}", name, variant)).string()};
-    if (options.quick) words.emplace_back("--quick");
-    words.push_back(options.threads);
-    return words;
-  };
+std::optional<Row> measure_kernel(const Arguments& options, const std::string& name) {
+  const auto command = [&](const char* variant) { return options.command(name, variant); };
   const auto native = best(options.repeat, [&](Report&) { return run_plainly(command("native")); });
   const auto tsan = best(options.repeat, [&](Report&) { return run_plainly(command("tsan")); });
   const auto memory = best(options.repeat, [&](Report&) {
@@ -103,11 +89,12 @@ std::optional<Row> measure_kernel(const Options& options, const std::string& nam
                          [&](collect::Session& session) { return count(session, report); });
   });
   if (!native || !tsan || !memory || !counted) return std::nullopt;
+  const bool with_file = !options.switches.contains("--no-file");
   Row row;
   row.tsan = tsan->seconds / native->seconds;
   row.memory = memory->seconds / native->seconds;
   row.count = counted->seconds / native->seconds;
-  if (options.file) {
+  if (with_file) {
     const fs::path path = fs::temp_directory_path() / fmt::format("heddle-bench-{}", getpid());
     const auto flow = best(1, [&](Report& report) {
       return run_collected(command("heddle"), "flow", [&](collect::Session& session) {
@@ -144,36 +131,16 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--quick") {
-      options.quick = true;
-    } else if (word == "--no-file") {
-      options.file = false;
-    } else if (word == "--repeat" && i + 1 < argc) {
-      options.repeat = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
-    } else if (word == "--threads" && i + 1 < argc) {
-      options.threads = argv[++i];
-    } else if (word.starts_with("-")) {
-      return usage();
-    } else if (options.folder.empty()) {
-      options.folder = word;
-    } else {
-      options.kernels.push_back(word);
-    }
-  }
-  if (options.folder.empty()) return usage();
-  if (options.kernels.empty()) {
-    options.kernels = kernels_in(options.folder);
-  }
+  const std::optional<Arguments> options = parse(argc, argv, 3, {"--no-file"});
+  if (!options.has_value()) return usage();
+  const bool with_file = !options->switches.contains("--no-file");
   fmt::print("{:10} {:>10} {:>7} {:>7} {:>7} {:>7} {:>7}\n", "kernel", "native", "tsan", "memory",
              "count", "flow", "B/acc");
   Row logs;
   unsigned rows = 0;
   bool failed = false;
-  for (const std::string& kernel : options.kernels) {
-    const std::optional<Row> row = measure_kernel(options, kernel);
+  for (const std::string& kernel : options->kernels) {
+    const std::optional<Row> row = measure_kernel(*options, kernel);
     if (!row.has_value()) {
       fmt::print("{:10} failed\n", kernel);
       failed = true;
@@ -189,8 +156,8 @@ int main(int argc, char** argv) {
   if (rows == 0) return 1;
   const auto mean = [rows](double log) { return std::exp(log / rows); };
   fmt::print("{:10} {:>10} {:7.2f} {:7.2f} {:7.2f} {:7.2f} {:7.3f}\n", "mean", "", mean(logs.tsan),
-             mean(logs.memory), mean(logs.count), options.file ? mean(logs.flow) : 0,
-             options.file ? mean(logs.bytes_per_access) : 0);
+             mean(logs.memory), mean(logs.count), with_file ? mean(logs.flow) : 0,
+             with_file ? mean(logs.bytes_per_access) : 0);
   fmt::print("memory / tsan {:.2f}   count / tsan {:.2f}\n", mean(logs.memory - logs.tsan),
              mean(logs.count - logs.tsan));
   return failed ? 1 : 0;

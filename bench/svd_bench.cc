@@ -80,15 +80,6 @@ int with_svd(const Command& command, Report& report) {
   return status;
 }
 
-struct Options {
-  fs::path folder;
-  bool quick = false;
-  bool medium = false;
-  unsigned repeat = 1;
-  std::string threads = "2";
-  std::vector<std::string> kernels;
-};
-
 // Sizes that take 20 to 100 ms natively.
 std::string medium_size(const std::string& kernel) {
   static const std::map<std::string, std::string> sizes = {
@@ -105,12 +96,11 @@ struct Row {
   double svd = 0;
 };
 
-std::optional<Row> measure_kernel(const Options& options, const std::string& name) {
+std::optional<Row> measure_kernel(const Arguments& options, const std::string& name) {
   const auto command = [&](const char* variant) {
-    Command words = {(options.folder / fmt::format("kernel_{}.{}", name, variant)).string()};
-    if (options.quick) words.emplace_back("--quick");
-    words.push_back(options.threads);
-    if (options.medium && !medium_size(name).empty()) words.push_back(medium_size(name));
+    Command words = options.command(name, variant);
+    const bool medium = options.switches.contains("--medium");
+    if (medium && !medium_size(name).empty()) words.push_back(medium_size(name));
     return words;
   };
   const auto native =
@@ -144,36 +134,15 @@ int usage() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--quick") {
-      options.quick = true;
-    } else if (word == "--medium") {
-      options.medium = true;
-    } else if (word == "--repeat" && i + 1 < argc) {
-      options.repeat = static_cast<unsigned>(std::max(1, std::atoi(argv[++i])));
-    } else if (word == "--threads" && i + 1 < argc) {
-      options.threads = argv[++i];
-    } else if (word.starts_with("-")) {
-      return usage();
-    } else if (options.folder.empty()) {
-      options.folder = word;
-    } else {
-      options.kernels.push_back(word);
-    }
-  }
-  if (options.folder.empty()) return usage();
-  if (options.kernels.empty()) {
-    options.kernels = kernels_in(options.folder);
-  }
+  const std::optional<Arguments> options = parse(argc, argv, 1, {"--medium"});
+  if (!options.has_value()) return usage();
   fmt::print("{:10} {:>10} {:>7} {:>7} {:>10} {:>10} {:>5} {:>10}\n", "kernel", "native", "decode",
              "svd", "own", "peak", "", "per access");
   Row logs;
   unsigned rows = 0;
   bool failed = false;
-  for (const std::string& kernel : options.kernels) {
-    const std::optional<Row> row = measure_kernel(options, kernel);
+  for (const std::string& kernel : options->kernels) {
+    const std::optional<Row> row = measure_kernel(*options, kernel);
     if (!row.has_value()) {
       fmt::print("{:10} failed\n", kernel);
       failed = true;
