@@ -337,7 +337,7 @@ TEST(Language, link_time_optimisation) {
     int g;
     inline int twice(int x) { g += x; return 2 * x; }
     int main() { int s = 0; for (int i = 0; i < 10; ++i) s += twice(i); return s != 90; })";
-  for (const char* flags : {"-O2 -flto -fuse-ld=lld", "-O2 -flto=thin -fuse-ld=lld"}) {
+  for (const char* flags : {"-O2 -flto -fuse-ld=lld-19", "-O2 -flto=thin -fuse-ld=lld-19"}) {
     const Recorded run = record(source, flags);
     EXPECT_EQ(run.count("write g 4"), 10u) << flags;
     EXPECT_EQ(run.count("enter twice(int)"), 10u) << flags;
