@@ -91,7 +91,7 @@ class Maker {
 void read_trace(benchmark::State& state, const Trace& trace) {
   std::int64_t accesses = 0;
   for (const Event& event : trace.events) accesses += is_access(event.kind) ? 1 : 0;
-  avio::Shadow::Memory memory;
+  avio::TripleFinder::Memory memory;
   std::size_t findings = 0;
   constexpr std::size_t kBatch = 65536;
   for (auto _ : state) {
@@ -106,7 +106,7 @@ void read_trace(benchmark::State& state, const Trace& trace) {
   }
   state.SetItemsProcessed(state.iterations() * accesses);
   state.counters["findings"] = static_cast<double>(findings);
-  state.counters["shared"] = static_cast<double>(memory.histories);
+  state.counters["shared"] = static_cast<double>(memory.shared);
   state.counters["shadow_MB"] = static_cast<double>(memory.bytes) / 1e6;
 }
 

@@ -4,7 +4,7 @@
 
 #include "cli/schedule_options.h"
 #include "detect/avio/invariants_file.h"
-#include "detect/avio/shadow.h"
+#include "detect/avio/granules.h"
 #include "hunt/learn.h"
 
 #include <csignal>

@@ -27,25 +27,20 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
     thread_ = event.thread;
     context_ = explainer_.context(thread_);
   }
-  now_ = &event;
   finder_.access(event, ordinal, context_);
 }
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  while (!batch.empty()) {
-    const std::size_t count = std::min(batch.size(), TripleFinder::kMostExpected);
-    const std::span<const Event> block = batch.first(count);
-    finder_.expect(block);
-    for (const Event& event : block) {
-      if (is_access(event.kind)) {
-        on_access(event, first++);
-      } else {
-        on_other(event, first++);
-      }
+  // Most of the time of an access is waiting for its state, unless somebody asked for it early.
+  constexpr std::size_t kAhead = 16;
+  for (std::size_t n = 0; n < batch.size(); ++n) {
+    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead].address);
+    if (is_access(batch[n].kind)) {
+      on_access(batch[n], first + n);
+    } else {
+      on_other(batch[n], first + n);
     }
-    batch = batch.subspan(count);
   }
-  finder_.expect({});
 }
 
 void Avio::on_other(const Event& event, EventOrdinal ordinal) {
@@ -84,7 +79,7 @@ void Avio::on_triple(const Triple& triple) {
   const Judge::Verdict verdict = judge_.of(triple.p.site, triple.i.site);
   if (verdict == Judge::Verdict::kNeverSeen) ++unjudged_;
   if (verdict != Judge::Verdict::kReport && verdict != Judge::Verdict::kPair) return;
-  if (Finding* first = reports_.add(triple)) *first = explainer_.describe(triple, *now_, "avio");
+  if (Finding* first = reports_.add(triple)) *first = explainer_.describe(triple, "avio");
 }
 
 // An access of many bytes can complete the same triple in many cells.

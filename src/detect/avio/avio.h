@@ -53,7 +53,7 @@ class Avio : public Detector, private TripleSink {
 
   // Splits at sites about which nothing was learned (never executed in a passing run).
   std::uint64_t unjudged() const { return unjudged_; }
-  Shadow::Memory memory() const { return finder_.shadow().memory(); }
+  TripleFinder::Memory memory() const { return finder_.memory(); }
 
  private:
   struct Instance {
@@ -81,7 +81,6 @@ class Avio : public Detector, private TripleSink {
   static constexpr ThreadId kNoThread = ~ThreadId{0};
   ThreadId thread_ = kNoThread;  // of the access before, while `context_` is its context
   ContextId context_ = 0;
-  const Event* now_ = nullptr;  // the access being looked at
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;

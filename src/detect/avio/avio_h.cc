@@ -34,7 +34,9 @@ void AvioH::on_access(const Event& event, EventOrdinal ordinal) {
   if (event.size == 0) return;
   ++counts_.accesses;
   software_split_ = false;
-  const Touch touch = finder_.access(event, ordinal, explainer_.on_access(event, ordinal));
+  const ContextId context = explainer_.on_access(event, ordinal);
+  finder_.access(event, ordinal, context);
+  const Touch touch = finder_.touch(event, ordinal, context);
 
   const Caches::Core core = options_.cores == 0 ? event.thread : event.thread % options_.cores;
   const std::uint64_t last = caches_.line_of(event.address + event.size - 1);
@@ -46,7 +48,8 @@ void AvioH::on_access(const Event& event, EventOrdinal ordinal) {
     absent = absent || result.absent;
     if (!result.split) continue;
     found.push_back({*result.split, result.p, result.r, touch,
-                     std::max(event.address, line * options_.l1.line), 0xff});
+                     std::max(event.address, line * options_.l1.line), 0xff, event.address,
+                     event.size});
   }
   if (checked) ++counts_.checked;
   if (judge_.of(event.site) != Judge::Verdict::kReport) return;
@@ -62,7 +65,7 @@ void AvioH::on_access(const Event& event, EventOrdinal ordinal) {
   for (const Triple& triple : found) {
     Finding* first = reports_.add(triple);
     if (first == nullptr) continue;
-    *first = explainer_.describe(triple, event, "avio-h");
+    *first = explainer_.describe(triple, "avio-h");
     first->notes.push_back(software_split_ ? "Exact bytes agree that I was split." : kOneLineOnly);
     if (!software_split_) first->rank *= 0.5;
   }

@@ -77,14 +77,14 @@ void Explainer::on(const Event& event, EventOrdinal ordinal) {
   describer_.on(event);
 }
 
-Finding Explainer::describe(const Triple& triple, const Event& now, const char* detector) const {
+Finding Explainer::describe(const Triple& triple, const char* detector) const {
   Finding finding;
   finding.kind = FindingKind::kAtomicityViolation;
   finding.detectors = {detector};
   finding.summary = summary(triple.split);
   finding.in_words = in_words(triple.split);
-  finding.steps = {step(triple, triple.p, now, "P"), step(triple, triple.r, now, "R"),
-                   step(triple, triple.i, now, "I")};
+  finding.steps = {step(triple, triple.p, "P"), step(triple, triple.r, "R"),
+                   step(triple, triple.i, "I")};
   finding.variables = {best_named(finding.steps)};
   explain_learning(triple, finding);
   if (by_order_of_threads(finding)) {
@@ -109,8 +109,7 @@ bool Explainer::by_order_of_threads(const Finding& finding) const {
          life.forked > p.ordinal && life.joined < i.ordinal;
 }
 
-Step Explainer::step(const Triple& triple, const Touch& touch, const Event& now,
-                     const char* role) const {
+Step Explainer::step(const Triple& triple, const Touch& touch, const char* role) const {
   Step out;
   out.role = role;
   out.thread = finder_.thread(touch);
@@ -127,11 +126,11 @@ Step Explainer::step(const Triple& triple, const Touch& touch, const Event& now,
   out.value = values_.at(out.ordinal);
   // I is at hand with its own address and size; of the others only the cell is known.
   const bool is_i = touch.bits == triple.i.bits;
-  out.size = is_i ? now.size : site.size;
+  out.size = is_i ? triple.i_size : site.size;
   constexpr std::uint32_t kLongest = 64;  // a longer one is a copy of many variables
   const Address first_byte = triple.address + static_cast<unsigned>(std::countr_zero(triple.mask));
-  if (now.size <= kLongest) {
-    out.variable = describer_.variable(touch.site, now.address, now.size);
+  if (triple.i_size <= kLongest) {
+    out.variable = describer_.variable(touch.site, triple.i_address, triple.i_size);
   } else {
     out.variable = describer_.variable(touch.site, first_byte,
                                        static_cast<std::uint32_t>(std::popcount(triple.mask)));

@@ -52,13 +52,13 @@ class Explainer {
   // on() for Enter and Leave.
   void on_call(const Event& event) { contexts_.on_call(event); }
 
-  // `now`: the access that is I. `detector`: who says so.
-  Finding describe(const Triple& triple, const Event& now, const char* detector) const;
+  // `detector`: who says so.
+  Finding describe(const Triple& triple, const char* detector) const;
 
   const Describer& describer() const { return describer_; }
 
  private:
-  Step step(const Triple& triple, const Touch& touch, const Event& now, const char* role) const;
+  Step step(const Triple& triple, const Touch& touch, const char* role) const;
   bool by_order_of_threads(const Finding& finding) const;
   void explain_locks(const Triple& triple, Finding& finding) const;
   void explain_learning(const Triple& triple, Finding& finding) const;

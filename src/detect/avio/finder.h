@@ -1,19 +1,16 @@
-// TripleFinder: from events to triples. It follows threads and memory blocks and feeds the Shadow.
+// TripleFinder: from events to triples. It follows threads and memory blocks and feeds the Front.
 //
 // A thread that begins again, or goes on after its end, is a new actor; memory that is allocated or
 // freed is forgotten. Thread stacks are blocks like others: the runtime announces them by Alloc and
 // Free.
-//
-// Most of the time of an access is waiting for its shadow. Who has the next events at hand says so
-// by expect(); the state of each is then on its way while those before it are being judged.
 #pragma once
 
+#include "detect/avio/front.h"
 #include "detect/avio/shadow.h"
+#include "detect/avio/spots.h"
 #include "trace/event.h"
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -22,23 +19,31 @@ namespace heddle::avio {
 
 class TripleFinder {
  public:
+  // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : shadow_(granule, sink, pairs) {}
+      : shadow_({granule}, sink, pairs), front_({granule}, shadow_, spots_, pairs) {}
 
-  static constexpr std::size_t kMostExpected = 32;
-  // These events, kMostExpected at most, come next, each by access() or on(), as an element of this
-  // span; until others are expected.
-  void expect(std::span<const Event> events);
-
-  // An access; `context` comes back in the triples.
-  Touch access(const Event& event, EventOrdinal ordinal, ContextId context) {
-    if (ordinal - base_ > Touch::kMaxOrdinal) start_over(ordinal);
-    if (event.thread != thread_) go_on_with(event.thread);
-    const Touch touch = Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
-    shadow_.access(touch, *lanes_, cell_of(event), event.address, event.size);
-    return touch;
+  // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
+  void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
+              EventOrdinal ordinal, ContextId context) {
+    if (ordinal - base_ > Front::kMaxOrdinal || spots_.full()) start_over(ordinal);
+    const SpotId spot = spots_.of({actor_, site, context, kind});
+    front_.access(Front::stamp(ordinal - base_, spot), is_write(kind), address, size);
   }
-  const Shadow& shadow() const { return shadow_; }
+  // From this ordinal on it is this thread's turn.
+  void begin_turn(ThreadId thread, EventOrdinal ordinal);
+
+  // An access of any thread.
+  void access(const Event& event, EventOrdinal ordinal, ContextId context) {
+    if (event.thread != thread_) begin_turn(event.thread, ordinal);
+    access(event.kind, event.site, event.address, event.size, ordinal, context);
+  }
+  // That access, as triples have it.
+  Touch touch(const Event& event, EventOrdinal ordinal, ContextId context) const {
+    return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
+  }
+  // For an access that is about to come.
+  void prefetch(Address address) const { front_.prefetch(address); }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
@@ -46,37 +51,29 @@ class TripleFinder {
   EventOrdinal ordinal(const Touch& touch) const { return base_ + touch.ordinal(); }
   ThreadId thread(const Touch& touch) const { return threads_[touch.actor()]; }
 
+  struct Memory {
+    std::size_t shared{};  // histories
+    std::size_t bytes{};
+  };
+  Memory memory() const {
+    const Shadow::Memory shadow = shadow_.memory();
+    return {shadow.histories, shadow.bytes + front_.bytes()};
+  }
+
  private:
   static constexpr Actor kNone = ~Actor{0};
-
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
-  Shadow::Cell& cell_of(const Event& event) {
-    const std::size_t index =
-        (reinterpret_cast<std::uintptr_t>(&event) - reinterpret_cast<std::uintptr_t>(expected_)) /
-        sizeof(Event);
-    const bool located = index < expected_count_ && moves_ == shadow_.moves();
-    return located ? *cells_[index] : *shadow_.locate(event.address);
-  }
-  void go_on_with(ThreadId thread) {
-    const bool known = thread < actors_.size() && actors_[thread] != kNone;
-    actor_ = known ? actors_[thread] : new_actor(thread);
-    thread_ = thread;
-    lanes_ = &shadow_.lanes(actor_);
-  }
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
   void start_over(EventOrdinal ordinal);
 
   Shadow shadow_;
+  Spots spots_;
+  Front front_;
   EventOrdinal base_ = 0;
-  ThreadId thread_ = kNoThread;  // of the access before, if it is what it was
+  ThreadId thread_ = kNoThread;  // whose turn it is
   Actor actor_ = 0;
-  Lanes* lanes_ = nullptr;
-  const Event* expected_ = nullptr;
-  std::size_t expected_count_ = 0;
-  std::uint64_t moves_ = 0;                             // Shadow::moves when they were located
-  std::array<Shadow::Cell*, kMostExpected> cells_{};    // of the accesses among them
   std::vector<Actor> actors_;                           // by thread id
   std::vector<ThreadId> threads_;                       // by actor
   absl::flat_hash_map<Address, std::uint64_t> blocks_;  // sizes, for a Free that does not say

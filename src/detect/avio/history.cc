@@ -46,6 +46,13 @@ void History::copy(const History& other, HistoryId other_id, HistoryId id, std::
   }
 }
 
+void History::catch_up(const Touch& last, const Touch& write, HistoryId id, Lanes& mine,
+                       Arena& arena) {
+  if (!mine.ended()) mine.last(id, arena) = as_slot(last);
+  if (write) write_ = write;
+  unseen_ = last.writes();
+}
+
 bool History::drop() {
   write_ = Touch();
   unseen_ = false;

@@ -67,9 +67,6 @@ class Lanes {
     Touch* const lane = find(last_, id);
     return lane != nullptr ? lane + id % kLane : nullptr;
   }
-  void prefetch(HistoryId id) const {
-    if (const Touch* const lane = find(last_, id)) __builtin_prefetch(lane + id % kLane, 1);
-  }
 
   bool ended() const { return ended_; }
   void end(Arena& arena);
@@ -98,6 +95,10 @@ class alignas(32) History {
             Arena& arena);
   // Forgets everything. False if the number must not be given out again.
   bool drop();
+
+  // The thread with the lanes `mine`, whose access was the latest, has gone on alone: its last
+  // access since, and its last write if there was one.
+  void catch_up(const Touch& last, const Touch& write, HistoryId id, Lanes& mine, Arena& arena);
 
   // Takes note of an access of the thread that has the lanes `mine`. True and `*out` filled when it
   // is the I of an unserializable split.

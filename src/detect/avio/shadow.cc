@@ -1,6 +1,7 @@
 #include "detect/avio/shadow.h"
 
 #include "base/check.h"
+#include "detect/avio/pair_log.h"
 
 #include <algorithm>
 
@@ -13,14 +14,12 @@ constexpr std::uint8_t kAll = 0xff;
 
 }  // namespace
 
-Shadow::Shadow(unsigned granule, TripleSink& sink, PairLog* pairs)
-    : granule_(granule),
-      cell_shift_(granule == 64 ? 6 : 3),
+Shadow::Shadow(Granules granules, TripleSink& sink, PairLog* pairs)
+    : granules_(granules),
+      cell_shift_(granules.cell_shift()),
       sink_(sink),
       pairs_(pairs),
-      cache_(std::size_t{1} << kFewCacheBits) {
-  HEDDLE_CHECK(is_granule(granule));
-}
+      cache_(std::size_t{1} << kFewCacheBits) {}
 
 void Shadow::begin(Actor actor) {
   HEDDLE_CHECK(actor == actors_.size());
@@ -45,58 +44,35 @@ Shadow::Page& Shadow::add_page(std::uint64_t number) {
   return *page;
 }
 
-void Shadow::touch_cells(Touch touch, Lanes& lanes, Address first, Address last) {
-  const std::uint64_t first_cell = first >> cell_shift_;
-  const std::uint64_t last_cell = last >> cell_shift_;
-  for (std::uint64_t cell = first_cell; cell <= last_cell; ++cell) {
-    const Address from = cell == first_cell ? first : cell << cell_shift_;
-    const Address to = cell == last_cell ? last : ((cell + 1) << cell_shift_) - 1;
-    touch_cell(touch, lanes, *locate(from), cell, mask(from, to));
-  }
-}
-
-// Nobody else is concerned: the state is empty, this thread's own or that of a thread that ended.
-bool Shadow::owned(const State& state, const Touch& touch) const {
-  if (!state) return true;
-  if (form(state) != kExclusive) return false;
-  return state.owner() == touch.owner() || actors_[state.actor()].ended();
-}
-
-void Shadow::touch_slowly(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number,
-                          std::uint8_t mask) {
-  if (form(cell.half[0]) == kParts) return touch_parts(touch, lanes, cell, number, mask);
-  const bool joined = form(cell.half[1]) == kJoined;
-  if (mask == kAll) {
-    if (joined) return touch_state(touch, lanes, cell.half[0], number, kAll);
-    if (owned(cell.half[0], touch) && owned(cell.half[1], touch)) {
-      note_pair(cell.half[0], touch);
-      note_pair(cell.half[1], touch);
-      cell.half[0] = touch;
-      cell.half[1] = state_of(kJoined, 0);
+template <typename Visit>
+void Shadow::for_each_state(const Place& place, Visit visit) {
+  Cell& at = cell(place.cell);
+  if (form(at.half[0]) != kParts) {
+    const bool joined = form(at.half[1]) == kJoined;
+    const bool empty = !at.half[0] && !at.half[1];
+    if (place.mask == kAll) {
+      if (empty) at.half[1] = state_of(kJoined, 0);
+      visit(at.half[0], joined || empty ? kAll : kLow);
+      if (!joined && !empty) visit(at.half[1], kHigh);
       return;
     }
-    touch_state(touch, lanes, cell.half[0], number, kLow);
-    touch_state(touch, lanes, cell.half[1], number, kHigh);
-    return;
+    if (place.mask == kLow || place.mask == kHigh) {
+      if (joined) at.half[1] = copy(at.half[0]);
+      visit(at.half[place.mask == kLow ? 0 : 1], place.mask);
+      return;
+    }
+    divide(at);
   }
-  if (mask == kLow || mask == kHigh) {
-    if (joined) cell.half[1] = copy(cell.half[0]);
-    return touch_state(touch, lanes, cell.half[mask == kLow ? 0 : 1], number, mask);
-  }
-  parts_of(cell);
-  touch_parts(touch, lanes, cell, number, mask);
+  for_each_part(at, place.mask, visit);
 }
 
-void Shadow::touch_parts(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t number,
-                         std::uint8_t mask) {
+template <typename Visit>
+void Shadow::for_each_part(Cell& cell, std::uint8_t mask, Visit visit) {
   Word& word = words_[cell.half[0].site];
-  for (std::size_t i = 0; i < 8 && word.masks[i] != 0; ++i) {
-    if (word.masks[i] == mask) return touch_state(touch, lanes, word.states[i], number, mask);
-  }
-  // Divide what is covered partly, so that every part is inside the mask or outside of it.
   std::size_t count = 0;
   std::uint8_t known = 0;
   while (count < 8 && word.masks[count] != 0) known |= word.masks[count++];
+  // What is covered partly is divided, so that every part is inside the mask or outside of it.
   for (std::size_t i = 0, before = count; i < before; ++i) {
     const auto inside = static_cast<std::uint8_t>(word.masks[i] & mask);
     if (inside == 0 || inside == word.masks[i]) continue;
@@ -105,58 +81,53 @@ void Shadow::touch_parts(Touch touch, Lanes& lanes, Cell& cell, std::uint64_t nu
     word.states[count] = copy(word.states[i]);
     ++count;
   }
-  // What only this thread has to do with becomes one part; the others are visited one by one.
-  auto own = static_cast<std::uint8_t>(mask & ~known);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if ((word.masks[i] & mask) != 0 && owned(word.states[i], touch)) {
-      own |= word.masks[i];
-      note_pair(word.states[i], touch);
-      continue;
-    }
-    if (kept != i) {
-      word.masks[kept] = word.masks[i];
-      word.states[kept] = word.states[i];
-    }
-    ++kept;
-  }
-  count = kept;
-  if (own == kAll) {
-    word = Word();
-    words_.remove(cell.half[0].site);
-    cell.half[0] = touch;
-    cell.half[1] = state_of(kJoined, 0);
-    return;
-  }
-  if (own != 0) {
-    word.masks[count] = own;
-    word.states[count] = touch;
+  if (const auto fresh = static_cast<std::uint8_t>(mask & ~known); fresh != 0) {
+    word.masks[count] = fresh;
+    word.states[count] = State();
     ++count;
   }
-  for (std::size_t i = count; i < 8; ++i) word.masks[i] = 0;
-  for (std::size_t i = 0; i < kept; ++i) {
-    if ((word.masks[i] & mask) != 0)
-      touch_state(touch, lanes, word.states[i], number, word.masks[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((word.masks[i] & mask) != 0) visit(word.states[i], word.masks[i]);
   }
 }
 
-void Shadow::touch_state(Touch touch, Lanes& lanes, State& state, std::uint64_t number,
-                         std::uint8_t mask) {
-  if (owned(state, touch)) {
-    note_pair(state, touch);
-    state = touch;
-    return;
-  }
-  if (form(state) == kExclusive) {
+void Shadow::access(const Touch& touch, const Place& place) {
+  for_each_state(place,
+                 [&](State& state, std::uint8_t mask) { access_state(touch, state, mask, place); });
+}
+
+void Shadow::access_state(const Touch& touch, State& state, std::uint8_t mask, const Place& place) {
+  if (form(state) != kShared) {
+    // Nobody else is concerned: empty, this thread's own, or that of a thread that ended.
+    if (!state || state.actor() == touch.actor() || actors_[state.actor()].ended()) {
+      state = touch;
+      return;
+    }
     const HistoryId id = histories_.add(arena_);
     histories_[id].start(state, id, actors_[state.actor()], arena_);
     state = state_of(kShared, id);
   }
-  touch_shared(touch, lanes, state.site, number, mask);
+  History& history = histories_[state.site];
+  Lanes& mine = actors_[touch.actor()];
+  if (pairs_ != nullptr) {
+    const Touch before = history.last(touch, state.site, mine);
+    if (before) pairs_->note(before.site, touch.site);
+  }
+  Split split;
+  if (history.on(touch, state.site, mine, actors_, arena_, &split)) {
+    sink_.on_triple({split.split, split.p, split.r, touch, place.cell << cell_shift_, mask,
+                     place.address, place.size});
+  }
 }
 
-void Shadow::report(Touch touch, std::uint64_t number, std::uint8_t mask) {
-  sink_.on_triple({split_.split, split_.p, split_.r, touch, number << cell_shift_, mask});
+void Shadow::catch_up(const Touch& last, const Touch& write, const Place& place) {
+  for_each_state(place, [&](State& state, std::uint8_t) {
+    if (form(state) != kShared) {
+      state = last;
+    } else {
+      histories_[state.site].catch_up(last, write, state.site, actors_[last.actor()], arena_);
+    }
+  });
 }
 
 Shadow::State Shadow::copy(const State& state) {
@@ -172,7 +143,7 @@ void Shadow::drop(State& state) {
 }
 
 // Turns a joined cell or two halves into parts.
-std::uint32_t Shadow::parts_of(Cell& cell) {
+void Shadow::divide(Cell& cell) {
   const std::uint32_t index = words_.add(arena_);
   Word& word = words_[index];
   std::size_t count = 0;
@@ -187,7 +158,6 @@ std::uint32_t Shadow::parts_of(Cell& cell) {
   }
   cell.half[0] = state_of(kParts, index);
   cell.half[1] = State();
-  return index;
 }
 
 void Shadow::clear(Cell& cell, std::uint8_t mask) {
@@ -204,7 +174,7 @@ void Shadow::clear(Cell& cell, std::uint8_t mask) {
       if ((mask & kHigh) != 0) drop(cell.half[1]);
       return;
     }
-    parts_of(cell);
+    divide(cell);
   }
   const std::uint32_t index = cell.half[0].site;
   Word& word = words_[index];
@@ -239,15 +209,15 @@ void Shadow::forget(Address address, std::uint64_t size) {
   std::uint64_t end_cell = (last >> cell_shift_) + 1;
   const auto edge = [&](std::uint64_t cell, Address from, Address to) {
     if (Page* at = find_page(cell >> kPageBits)) {
-      clear(at->cells[cell & (kPageCells - 1)], mask(from, to));
+      clear(at->cells[cell & (kPageCells - 1)], granules_.mask(from, to));
     }
   };
   if (first_cell + 1 == end_cell) return edge(first_cell, address, last);
-  if (mask(address, ((first_cell + 1) << cell_shift_) - 1) != kAll) {
+  if (granules_.mask(address, ((first_cell + 1) << cell_shift_) - 1) != kAll) {
     edge(first_cell, address, ((first_cell + 1) << cell_shift_) - 1);
     ++first_cell;
   }
-  if (mask((end_cell - 1) << cell_shift_, last) != kAll) {
+  if (granules_.mask((end_cell - 1) << cell_shift_, last) != kAll) {
     edge(end_cell - 1, (end_cell - 1) << cell_shift_, last);
     --end_cell;
   }
@@ -266,7 +236,6 @@ void Shadow::forget(Address address, std::uint64_t size) {
   const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
   const auto release = [&](std::uint64_t number, Page* page) {
     arena_.give_back(page, sizeof(Page));
-    ++moves_;
     CacheEntry& entry = cache_[cache_index(number)];
     if (entry.number == number) entry = CacheEntry();
   };
@@ -295,7 +264,6 @@ void Shadow::forget_everything() {
   histories_ = Pool<History>();
   arena_ = Arena();
   actors_.clear();
-  ++moves_;
 }
 
 Shadow::Memory Shadow::memory() const {

@@ -95,6 +95,8 @@ struct Triple {
   Touch p, r, i;
   Address address = 0;    // of the shadow cell
   std::uint8_t mask = 0;  // which eighths of the cell
+  Address i_address = 0;  // what I accesses as a whole
+  std::uint32_t i_size = 0;
 };
 
 }  // namespace heddle::avio

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace heddle::avio::twin {
@@ -26,6 +27,20 @@ struct Access {
   bool write{};
   EventOrdinal ordinal{};
 };
+
+// Consecutive accesses of one thread to one granule, as ordinals.
+using Pairs = std::set<std::pair<EventOrdinal, EventOrdinal>>;
+
+inline void pair_up(const std::vector<Access>& all, Pairs& out) {
+  for (std::size_t p = 0; p < all.size(); ++p) {
+    for (std::size_t i = p + 1; i < all.size(); ++i) {
+      if (all[i].life != all[p].life) continue;
+      // A read-modify-write is one access here.
+      if (all[i].ordinal != all[p].ordinal) out.insert({all[p].ordinal, all[i].ordinal});
+      break;
+    }
+  }
+}
 
 inline void judge(Address granule, const std::vector<Access>& all, std::set<RawTriple>& out) {
   for (std::size_t p = 0; p < all.size(); ++p) {
@@ -52,8 +67,14 @@ inline void judge(Address granule, const std::vector<Access>& all, std::set<RawT
   }
 }
 
-inline std::set<RawTriple> triples(std::span<const Event> events, unsigned granule_size) {
-  std::set<RawTriple> out;
+struct Verdict {
+  std::set<RawTriple> triples;
+  Pairs pairs;
+  bool operator==(const Verdict&) const = default;
+};
+
+inline Verdict verdict(std::span<const Event> events, unsigned granule_size) {
+  Verdict out;
   std::map<Address, std::vector<Access>> granules;
   std::map<ThreadId, int> lives;
   std::map<Address, std::uint64_t> blocks;
@@ -66,7 +87,8 @@ inline std::set<RawTriple> triples(std::span<const Event> events, unsigned granu
     for (std::uint64_t k = 0; k < size; ++k) {
       const Address granule = (from + k) / granule_size;
       if (!granules.contains(granule)) continue;
-      judge(granule, granules[granule], out);
+      judge(granule, granules[granule], out.triples);
+      pair_up(granules[granule], out.pairs);
       granules.erase(granule);
     }
   };
@@ -103,7 +125,10 @@ inline std::set<RawTriple> triples(std::span<const Event> events, unsigned granu
         break;
     }
   }
-  for (const auto& [granule, all] : granules) judge(granule, all, out);
+  for (const auto& [granule, all] : granules) {
+    judge(granule, all, out.triples);
+    pair_up(all, out.pairs);
+  }
   return out;
 }
 

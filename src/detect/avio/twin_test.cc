@@ -3,7 +3,9 @@
 
 #include "base/test_seed.h"
 #include "detect/avio/finder.h"
+#include "detect/avio/pair_log.h"
 
+#include <map>
 #include <random>
 #include <string>
 
@@ -15,12 +17,13 @@ namespace {
 struct Shape {
   unsigned threads, length, span;
   bool blocks, rebirth;
+  unsigned turn = 1;  // how many events a thread makes in a row, about
 };
 
-Event random_event(std::mt19937& random, const Shape& shape) {
+Event random_event(std::mt19937& random, const Shape& shape, ThreadId before) {
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   Event event;
-  event.thread = below(shape.threads);
+  event.thread = below(shape.turn) != 0 ? before : below(shape.threads);
   event.address = 0x1000 - shape.span / 2 + below(shape.span);
   const unsigned dice = below(100);
   if (shape.blocks && dice < 4) {
@@ -41,7 +44,18 @@ Event random_event(std::mt19937& random, const Shape& shape) {
   return event;
 }
 
-std::set<twin::RawTriple> found(const std::vector<Event>& events, unsigned granule) {
+std::vector<Event> random_events(std::mt19937& random, const Shape& shape) {
+  std::vector<Event> events;
+  ThreadId thread = 0;
+  for (unsigned n = 0; n < shape.length; ++n) {
+    events.push_back(random_event(random, shape, thread));
+    events.back().site = n + 1;
+    thread = events.back().thread;
+  }
+  return events;
+}
+
+twin::Verdict found(const std::vector<Event>& events, unsigned granule) {
   struct Sink : TripleSink {
     unsigned granule{};
     std::set<twin::RawTriple> out;
@@ -55,21 +69,21 @@ std::set<twin::RawTriple> found(const std::vector<Event>& events, unsigned granu
     }
   } sink;
   sink.granule = granule;
-  TripleFinder finder(granule, sink);
-  const std::span<const Event> all(events);
+  PairLog pairs;
+  TripleFinder finder(granule, sink, &pairs);
   for (std::size_t n = 0; n < events.size(); ++n) {
-    // Some are expected, in batches of all lengths, some are not.
-    if (n % 7 == 0) {
-      const std::size_t most = std::min(TripleFinder::kMostExpected, events.size() - n);
-      finder.expect(all.subspan(n, n % 2 == 0 ? most : 0));
-    }
     if (is_access(events[n].kind)) {
       finder.access(events[n], n, 0);
     } else {
       finder.on(events[n]);
     }
   }
-  return sink.out;
+  twin::Verdict verdict;
+  verdict.triples = std::move(sink.out);
+  std::map<SiteId, EventOrdinal> ordinals;
+  for (std::size_t n = 0; n < events.size(); ++n) ordinals[events[n].site] = n;
+  for (const auto& [p, i] : pairs.all()) verdict.pairs.insert({ordinals[p], ordinals[i]});
+  return verdict;
 }
 
 std::string print(const std::vector<Event>& events) {
@@ -83,9 +97,12 @@ std::string print(const std::vector<Event>& events) {
   return out;
 }
 
-std::string print(const std::set<twin::RawTriple>& triples) {
+std::string print(const twin::Verdict& verdict) {
   std::string out;
-  for (const twin::RawTriple& t : triples) {
+  for (const auto& [p, i] : verdict.pairs) {
+    out += "pair " + std::to_string(p) + " " + std::to_string(i) + "\n";
+  }
+  for (const twin::RawTriple& t : verdict.triples) {
     out += "granule " + std::to_string(t.granule) + " case " +
            std::to_string(static_cast<int>(t.split)) + " P " + std::to_string(t.p) + " R " +
            std::to_string(t.r) + " I " + std::to_string(t.i) + "\n";
@@ -98,7 +115,7 @@ std::vector<Event> shrink(std::vector<Event> events, unsigned granule) {
   for (std::size_t n = 0; n < events.size();) {
     std::vector<Event> fewer = events;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(n));
-    if (found(fewer, granule) != twin::triples(fewer, granule)) {
+    if (found(fewer, granule) != twin::verdict(fewer, granule)) {
       events = std::move(fewer);
     } else {
       ++n;
@@ -120,17 +137,17 @@ TEST(AvioTwin, RandomTracesGiveIdenticalTriples) {
     shape.span = round % 3 == 0 ? 4 : round % 3 == 1 ? 12 : 40;
     shape.blocks = random() % 2 == 0;
     shape.rebirth = random() % 4 == 0;
-    std::vector<Event> events;
-    for (unsigned n = 0; n < shape.length; ++n) events.push_back(random_event(random, shape));
+    shape.turn = round % 2 == 0 ? 1 : 4;
+    const std::vector<Event> events = random_events(random, shape);
     const unsigned granule = kGranules[random() % std::size(kGranules)];
-    const auto expected = twin::triples(events, granule);
-    total += expected.size();
+    const auto expected = twin::verdict(events, granule);
+    total += expected.triples.size();
     if (found(events, granule) == expected) continue;
     const std::vector<Event> small = shrink(events, granule);
     FAIL() << "granule " << granule << "\n"
            << print(small) << "found\n"
            << print(found(small, granule)) << "expected\n"
-           << print(twin::triples(small, granule));
+           << print(twin::verdict(small, granule));
   }
   EXPECT_GT(total, 100'000u) << "the traces must contain what is compared";
 }
@@ -140,9 +157,8 @@ TEST(AvioTwin, LongTracesWithManyThreadLives) {
   std::mt19937 random(7);
   for (int round = 0; round < 100; ++round) {
     const Shape shape{20, 600, 6, false, true};
-    std::vector<Event> events;
-    for (unsigned n = 0; n < shape.length; ++n) events.push_back(random_event(random, shape));
-    EXPECT_EQ(found(events, 1), twin::triples(events, 1)) << "round " << round;
+    const std::vector<Event> events = random_events(random, shape);
+    EXPECT_EQ(found(events, 1), twin::verdict(events, 1)) << "round " << round;
   }
 }
 

@@ -1,0 +1,59 @@
+// Spots: who accesses, how, and from where (thread, kind of access, site, call stack and locks), as
+// one small number.
+//
+// The front of the shadow keeps two accesses for every four bytes of the program and stores one for
+// every access of it, so an access has to be small there: its ordinal and its spot share a word.
+// Memory grows with the distinct spots, not with the length of the run.
+#pragma once
+
+#include "detect/avio/touch.h"
+#include "trace/event.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+
+namespace heddle::avio {
+
+using SpotId = std::uint32_t;  // 0 = none
+
+struct Spot {
+  Actor actor{};
+  SiteId site{};
+  ContextId context{};
+  EventKind kind{};
+
+  bool operator==(const Spot&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H hash, const Spot& spot) {
+    return H::combine(std::move(hash), spot.actor, spot.site, spot.context, spot.kind);
+  }
+};
+
+class Spots {
+ public:
+  static constexpr unsigned kBits = 25;
+
+  Spots() : spots_(1) {}
+
+  SpotId of(const Spot& spot) {
+    const SpotId known = spot.site < recent_.size() ? recent_[spot.site] : 0;
+    return spots_[known] == spot ? known : look_up(spot);
+  }
+  const Spot& operator[](SpotId id) const { return spots_[id]; }
+
+  // There is no room for one more. Whoever keeps numbers forgets them and clears.
+  bool full() const { return spots_.size() >> kBits != 0; }
+  void clear();
+
+ private:
+  SpotId look_up(const Spot& spot);
+
+  std::vector<Spot> spots_;
+  std::vector<SpotId> recent_;  // by site: most accesses of a site come from where the last one did
+  absl::flat_hash_map<Spot, SpotId> ids_;
+};
+
+}  // namespace heddle::avio
