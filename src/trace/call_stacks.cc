@@ -19,13 +19,12 @@ std::vector<CallStacks::Frame> CallStacks::frames(StackId stack) const {
 }
 
 StackId CallStacks::child(StackId parent, Frame frame) {
-  const StackId last = nodes_[parent].last_child;
-  if (last != 0 && nodes_[last].frame == frame) return last;
+  StackId& known = recent_[recent(parent, frame)];
+  if (known != 0 && nodes_[known].parent == parent && nodes_[known].frame == frame) return known;
   const auto next = static_cast<StackId>(nodes_.size());
   const auto [at, is_new] = children_.try_emplace({parent, frame}, next);
-  if (is_new) nodes_.push_back({parent, frame, 0});
-  nodes_[parent].last_child = at->second;
-  return at->second;
+  if (is_new) nodes_.push_back({parent, frame});
+  return known = at->second;
 }
 
 // Frames that were left without a Leave (longjmp, a lost record) go with the function that is known

@@ -8,6 +8,7 @@
 
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -42,7 +43,6 @@ class CallStacks {
   struct Node {
     StackId parent{};
     Frame frame;
-    StackId last_child{};  // most calls repeat the last one
   };
   struct ChildKey {
     StackId parent{};
@@ -58,7 +58,14 @@ class CallStacks {
   StackId child(StackId parent, Frame frame);
   StackId leave(StackId stack, FunctionId function) const;
 
+  static constexpr std::size_t kRecent = 1024;
+  static std::size_t recent(StackId parent, const Frame& frame) {
+    return (parent * std::size_t{0x9e3779b1} + frame.call_site * std::size_t{5} + frame.function) %
+           kRecent;
+  }
+
   std::vector<Node> nodes_;
+  std::array<StackId, kRecent> recent_{};  // most calls were made before
   absl::flat_hash_map<ChildKey, StackId> children_;
   std::vector<StackId> now_;  // by thread
 };

@@ -5,14 +5,13 @@ namespace heddle::avio {
 SpotId Spots::look_up(const Spot& spot) {
   const auto [at, is_new] = ids_.try_emplace(spot, static_cast<SpotId>(spots_.size()));
   if (is_new) spots_.push_back(spot);
-  if (spot.site >= recent_.size()) recent_.resize(spot.site + std::size_t{1});
-  recent_[spot.site] = at->second;
+  recent_[recent(spot)] = at->second;
   return at->second;
 }
 
 void Spots::clear() {
   spots_.resize(1);
-  recent_.clear();
+  recent_ = {};
   ids_.clear();
 }
 

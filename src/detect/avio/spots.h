@@ -9,6 +9,7 @@
 #include "detect/avio/touch.h"
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ class Spots {
   Spots() : spots_(1) {}
 
   SpotId of(const Spot& spot) {
-    const SpotId known = spot.site < recent_.size() ? recent_[spot.site] : 0;
+    const SpotId known = recent_[recent(spot)];
     return spots_[known] == spot ? known : look_up(spot);
   }
   const Spot& operator[](SpotId id) const { return spots_[id]; }
@@ -49,10 +50,16 @@ class Spots {
   void clear();
 
  private:
+  static constexpr std::size_t kRecent = 4096;
+  static std::size_t recent(const Spot& spot) {
+    const std::uint32_t from = spot.context * 0x9e3779b1u + spot.actor * 0x85ebca6bu;
+    return ((from >> 16) + std::size_t{spot.site} * 4 + static_cast<std::size_t>(spot.kind)) %
+           kRecent;
+  }
   SpotId look_up(const Spot& spot);
 
   std::vector<Spot> spots_;
-  std::vector<SpotId> recent_;  // by site: most accesses of a site come from where the last one did
+  std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
   absl::flat_hash_map<Spot, SpotId> ids_;
 };
 
