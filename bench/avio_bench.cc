@@ -91,7 +91,7 @@ class Maker {
 void read_trace(benchmark::State& state, const Trace& trace) {
   std::int64_t accesses = 0;
   for (const Event& event : trace.events) accesses += is_access(event.kind) ? 1 : 0;
-  avio::TripleFinder::Memory memory;
+  avio::Shadow::Memory memory;
   std::size_t findings = 0;
   constexpr std::size_t kBatch = 65536;
   for (auto _ : state) {

@@ -54,16 +54,25 @@ int run_collected(const Command& command, const char* level,
   return status != 0 ? status : collect::shell_status((*launch)->wait());
 }
 
-int count(collect::Session& session, Report& report) {
-  collect::SharedFilter filter;
-  session.filter_by(&filter);
-  for (;;) {
-    Result<std::span<const Event>> batch = session.next();
-    if (!batch.ok()) return 1;
-    if (batch->empty()) break;
-    for (const Event& event : *batch) report.passed += is_access(event.kind) ? 1 : 0;
+class Count : public EventTaker {
+ public:
+  void on(std::span<const Event> batch, EventOrdinal) override {
+    for (const Event& event : batch) accesses_ += is_access(event.kind) ? 1 : 0;
   }
-  session.filter_by(nullptr);
+  void on_stretch(const Stretch& stretch) override {
+    for (const CompactEvent& event : stretch.events) accesses_ += is_access(event.what()) ? 1 : 0;
+  }
+  std::uint64_t accesses() const { return accesses_; }
+
+ private:
+  std::uint64_t accesses_ = 0;
+};
+
+int count(collect::Session& session, Report& report) {
+  Count shared;
+  collect::SharedFilter filter(shared);
+  session.deliver(filter);
+  report.passed = shared.accesses();
   report.accesses = filter.accesses();
   return 0;
 }

@@ -41,6 +41,9 @@ class Attached final : public Detector {
   void on(std::span<const Event> batch, EventOrdinal first) override {
     for (const auto& detector : set.detectors) detector->on(batch, first);
   }
+  void on_stretch(const Stretch& stretch) override {
+    for (const auto& detector : set.detectors) detector->on_stretch(stretch);
+  }
   std::vector<Finding> finish() override { return finish_all(set.detectors); }
   std::vector<std::string> remarks() const override { return remarks_of(set.detectors); }
 

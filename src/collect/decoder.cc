@@ -1,8 +1,10 @@
 #include "collect/decoder.h"
 
+#include "base/check.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -22,6 +24,19 @@ unsigned words_of(std::uint64_t header) {
 }
 std::uint32_t small_of(std::uint64_t header) {
   return static_cast<std::uint32_t>(header);
+}
+
+bool is_full(const EventBuffer& out) {
+  return out.size() >= kBatch;
+}
+bool is_full(const StretchBuffer&) {
+  return false;
+}
+EventBuffer& events_of(EventBuffer& out) {
+  return out;
+}
+EventBuffer& events_of(StretchBuffer& out) {
+  return out.events();
 }
 
 bool known_kind(unsigned kind) {
@@ -79,13 +94,29 @@ void Decoder::go_to(ThreadId thread) {
 }
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
-                       std::size_t& position) {
+                       std::size_t& at) {
+  return decode_from(words, tail, out, at);
+}
+
+Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out) {
+  HEDDLE_CHECK(!flow_);
+  std::size_t at = 0;
+  Status status = decode_from(words, tail, out, at);
+  out.hand_over();
+  return status;
+}
+
+// The way of all records but the common ones is by events.
+template <typename Out>
+Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out& out,
+                            std::size_t& position) {
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
-    if (out.size() >= kBatch && !resumed) {
+    EventBuffer& events = events_of(out);
+    if (is_full(out) && !resumed) {
       position = at;
       break;
     }
@@ -93,12 +124,12 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
     if (header == 0 || record_of(header) == HEDDLE_REC_SKIP) break;
     Result<std::size_t> used{std::size_t{0}};
     if (record_of(header) == 0) {
-      used = slot_record(words.subspan(at), tail, resumed, out);
+      used = slot_record(words.subspan(at), tail, resumed, events);
       resumed = false;
     } else {
       if (words_of(header) >= words.size() - at) return Error{"a record does not fit its block"};
       resumed = record_of(header) == HEDDLE_REC_CONTINUE;
-      used = runtime_record(words.subspan(at), tail, out);
+      used = runtime_record(words.subspan(at), tail, events);
     }
     if (!used.ok()) return used.error();
     at += *used;
@@ -107,7 +138,6 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
 }
 
 void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
-  deliver_calls(out);
   Event* event = out.room(1);
   *event = Event{};
   event->kind = EventKind::kSegment;
@@ -118,16 +148,12 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
 
 // The records that nearly all of a trace consists of, from word `at` on. Returns where one stands
 // that takes the way of all others, or where the batch is full.
+//
+// Events are made where they stay: one that is put together elsewhere and then copied stalls the
+// processor, because the copy's wide loads have to wait for the narrow stores before them.
 std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
                                     EventBuffer& out) {
-  return filter_ != nullptr ? common_records<true>(words, at, out)
-                            : common_records<false>(words, at, out);
-}
-
-template <bool kFiltered>
-std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
-                                    EventBuffer& out) {
-  while (at < words.size() && out.size() < kBatch) {
+  while (at < words.size() && !is_full(out)) {
     const std::uint64_t header = words[at];
     if (header == 0 || record_of(header) != 0) break;
     const Unit* unit = units_.find(header);
@@ -136,11 +162,14 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     const std::uint64_t* record = words.data() + at;
     if (slot->simple) {
       if (flow_) add_segment(slot->id, out);
-      if constexpr (kFiltered) {
-        filtered_items(*unit, *slot, record, out);
-      } else {
-        all_items(*unit, *slot, record, out);
+      Event* event = out.room(slot->item_count);
+      for (const CommonItem& item : unit->common_items_of(*slot)) {
+        *event = item.event;
+        event->thread = thread_;
+        event->address = item.event.address + record[item.base];
+        ++event;
       }
+      out.added(slot->item_count);
     } else if (slot->kind == HEDDLE_SLOT_ENTER) {
       enter(*slot, record, out);
     } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
@@ -155,47 +184,63 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
   return at;
 }
 
-inline void Decoder::all_items(const Unit& unit, const CompiledSlot& slot,
-                               const std::uint64_t* record, EventBuffer& out) {
-  Event* event = out.room(slot.item_count);
-  const CommonItem* item = unit.common_items.data() + slot.first_item;
-  const CommonItem* const end = item + slot.item_count;
-  for (; item != end; ++item, ++event) {
-    *event = item->event;
-    event->thread = thread_;
-    event->address = item->event.address + record[item->base];
-  }
-  out.added(slot.item_count);
-}
-
-// Accesses of private memory become no events at all. Events are made where they stay: one that is
-// put together elsewhere and then copied stalls the processor, because the copy's wide loads have
-// to wait for the narrow stores before them.
-inline void Decoder::filtered_items(const Unit& unit, const CompiledSlot& slot,
-                                    const std::uint64_t* record, EventBuffer& out) {
-  const SharedFilter::Owner owner = SharedFilter::owner(thread_);
-  const CommonItem* item = unit.common_items.data() + slot.first_item;
-  const CommonItem* const end = item + slot.item_count;
-  for (; item != end; ++item) {
-    const Address address = item->event.address + record[item->base];
-    const auto look = (address & item->unusual) == 0 ? filter_->look(address, item->packed, owner)
-                                                     : SharedFilter::Look::kUnknown;
-    if (look == SharedFilter::Look::kPrivate) continue;
-    deliver_calls(out);
-    if (look == SharedFilter::Look::kUnknown) {
-      Event event = item->event;
-      event.thread = thread_;
-      event.address = address;
-      filter_->pass_counted(event, out);
+// The same for stretches. This loop is what watching a program costs most of all, so what it works
+// with stands in local variables: a store of an event could be one to any member.
+std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
+                                    StretchBuffer& out) {
+  const std::uint64_t* record = words.data() + at;
+  const std::uint64_t* const end = words.data() + words.size();
+  auto& calls = state_->calls;
+  const Unit* unit = nullptr;
+  std::uint64_t slots_begin = 0;
+  std::uint64_t slot_count = 0;
+  const CompiledSlot* slots = nullptr;
+  CompactEvent* next = nullptr;
+  const CompactEvent* limit = nullptr;
+  const auto need_room = [&](std::size_t count) {
+    if (static_cast<std::size_t>(limit - next) >= count) return;
+    if (next != nullptr) out.stored(next);
+    next = out.room(count, thread_);
+    limit = out.end();
+  };
+  while (record < end) {
+    __builtin_prefetch(record + 128);
+    const std::uint64_t header = *record;
+    const std::uint64_t number = std::rotr(header - slots_begin, 3);
+    if (number >= slot_count) {
+      unit = record_of(header) == 0 ? units_.find(header) : nullptr;
+      if (unit == nullptr || unit->slot_at(header) == nullptr) break;
+      slots_begin = unit->slots_begin;
+      slot_count = unit->slots.size();
+      slots = unit->slots.data();
       continue;
     }
-    Event* event = out.room(1);
-    *event = item->event;
-    event->thread = thread_;
-    event->address = address;
-    out.added(1);
+    const CompiledSlot& slot = slots[number];
+    if (slot.words >= end - record) break;
+    if (slot.simple) {
+      need_room(slot.item_count);
+      for (const CommonItem& item : unit->common_items_of(slot)) {
+        CompactEvent event = item.compact;
+        event.address += record[item.base];
+        *next++ = event;
+      }
+    } else if (slot.kind == HEDDLE_SLOT_ENTER && slot.id < CompactEvent::kMostFunctions) {
+      calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
+      need_room(1);
+      *next++ = CompactEvent::call(EventKind::kEnter, slot.id, units_.site_of_flag(record[1]),
+                                   slot.has_this ? record[2] : 0);
+    } else if (slot.kind == HEDDLE_SLOT_LEAVE && !calls.empty() &&
+               calls.back().function == slot.id && slot.id < CompactEvent::kMostFunctions) {
+      calls.pop_back();
+      need_room(1);
+      *next++ = CompactEvent::call(EventKind::kLeave, slot.id, 0, 0);
+    } else if (slot.kind != HEDDLE_SLOT_FLOW_SEGMENT) {
+      break;
+    }
+    record += std::size_t{1} + slot.words;
   }
-  filter_->count(slot.item_count);
+  if (next != nullptr) out.stored(next);
+  return static_cast<std::size_t>(record - words.data());
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -241,7 +286,7 @@ void Decoder::add_range(Event event, std::uint64_t length, EventBuffer& out) {
   while (length > 0) {
     const auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(length, kLargestRange));
     event.size = part & kLargestRange;
-    add(event, out);
+    out.add(event);
     event.address += part;
     length -= part;
   }
@@ -274,7 +319,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
       event.order = item.failure_order;
     }
     if (!item.dynamic_size) {
-      add(event, out);
+      out.add(event);
       continue;
     }
     const std::uint64_t length = words[item.next - (item.outcome ? 2u : 1u)];
@@ -361,7 +406,7 @@ void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, 
   }
   event.size = small_of(header) & kLargestRange;
   if (event.kind == EventKind::kThreadEnd) pop_to(0, out);
-  add(event, out);
+  out.add(event);
 }
 
 void Decoder::text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out) {
@@ -381,7 +426,7 @@ void Decoder::text(std::uint64_t header, std::span<const std::uint64_t> words, E
       event.kind = EventKind::kMark;
       event.thread = thread_;
       event.value = catalog_.strings.intern(text);
-      add(event, out);
+      out.add(event);
       break;
     }
     case 3:
@@ -404,26 +449,15 @@ Status Decoder::unit(std::span<const std::uint64_t> words) {
 }
 
 void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out) {
-  state_->calls.push_back({.function = slot.id,
-                           .frame = slot.has_frame ? record[slot.words] : 0,
-                           .object = slot.has_this ? record[2] : 0,
-                           .call = units_.site_of_flag(record[1])});
-  if (filter_ == nullptr) deliver_calls(out);
-}
-
-void Decoder::deliver_pending_calls(EventBuffer& out) {
-  auto& calls = state_->calls;
-  for (; state_->delivered < calls.size(); ++state_->delivered) {
-    const Activation& call = calls[state_->delivered];
-    Event* event = out.room(1);
-    *event = Event{};
-    event->kind = EventKind::kEnter;
-    event->thread = thread_;
-    event->site = call.call;
-    event->address = call.object;
-    event->value = call.function;
-    out.added(1);
-  }
+  state_->calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
+  Event* event = out.room(1);
+  *event = Event{};
+  event->kind = EventKind::kEnter;
+  event->thread = thread_;
+  event->site = units_.site_of_flag(record[1]);
+  event->address = slot.has_this ? record[2] : 0;
+  event->value = slot.id;
+  out.added(1);
 }
 
 void Decoder::leave(FunctionId function, EventBuffer& out) {
@@ -447,15 +481,14 @@ void Decoder::resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer&
 
 void Decoder::pop_to(std::size_t depth, EventBuffer& out) {
   auto& calls = state_->calls;
-  for (; state_->delivered > depth; --state_->delivered) {
+  for (; calls.size() > depth; calls.pop_back()) {
     Event* event = out.room(1);
     *event = Event{};
     event->kind = EventKind::kLeave;
     event->thread = thread_;
-    event->value = calls[state_->delivered - 1].function;
+    event->value = calls.back().function;
     out.added(1);
   }
-  calls.resize(std::min(calls.size(), depth));
 }
 
 }  // namespace heddle::collect

@@ -12,7 +12,7 @@
 
 #include "collect/event_buffer.h"
 #include "collect/native_sites.h"
-#include "collect/shared_filter.h"
+#include "collect/stretch_buffer.h"
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
@@ -51,9 +51,8 @@ class Decoder {
   // the events before them were appended.
   Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out, std::size_t& at);
 
-  // From here on, only accesses that this filter passes become events, and of calls only those in
-  // which something happens that does.
-  void filter_by(SharedFilter* filter) { filter_ = filter; }
+  // The same, in stretches, and always to the end of the block. Not at the flow level.
+  Status decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out);
 
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
@@ -70,12 +69,9 @@ class Decoder {
   struct Activation {
     FunctionId function{};
     std::uint64_t frame{};  // token of a function that catches jumps, else 0
-    Address object{};       // `this` of a method
-    SiteId call{};          // where it was called, if known
   };
   struct ThreadState {
     std::vector<Activation> calls;
-    std::size_t delivered{};  // how many of them the consumer knows
     SiteId libcall{};
     std::uint32_t paused_item{};
   };
@@ -85,24 +81,13 @@ class Decoder {
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
                                      EventBuffer& out);
+  template <typename Out>
+  Status decode_from(std::span<const std::uint64_t> words, Tail tail, Out& out, std::size_t& at);
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              EventBuffer& out);
-  template <bool kFiltered>
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
-                             EventBuffer& out);
-  void all_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
-                 EventBuffer& out);
-  void filtered_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
-                      EventBuffer& out);
+                             StretchBuffer& out);
   void add_segment(SegmentId segment, EventBuffer& out);
-  void add(const Event& event, EventBuffer& out) {
-    deliver_calls(out);
-    if (filter_ != nullptr) {
-      filter_->pass_one(event, out);
-    } else {
-      out.add(event);
-    }
-  }
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);
@@ -114,16 +99,11 @@ class Decoder {
   void leave(FunctionId function, EventBuffer& out);
   void resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out);
   void pop_to(std::size_t depth, EventBuffer& out);
-  void deliver_calls(EventBuffer& out) {
-    if (state_->delivered != state_->calls.size()) deliver_pending_calls(out);
-  }
-  void deliver_pending_calls(EventBuffer& out);
   void go_to(ThreadId thread);
 
   Catalog& catalog_;
   bool flow_;
   ReadSide read_side_;
-  SharedFilter* filter_ = nullptr;
   UnitTable units_;
   NativeSites native_sites_;
   ThreadId thread_ = 0;

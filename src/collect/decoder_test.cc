@@ -30,6 +30,21 @@ Status decode_all(Decoder& decoder, const std::vector<std::uint64_t>& words, Tai
   return Done{};
 }
 
+// Keeps everything as events, and checks that the ordinals count it.
+class Taken : public EventTaker {
+ public:
+  void on(std::span<const Event> batch, EventOrdinal first) override {
+    EXPECT_EQ(first, events.size());
+    events.insert(events.end(), batch.begin(), batch.end());
+  }
+  void on_stretch(const Stretch& stretch) override {
+    in_stretches += stretch.events.size();
+    EventTaker::on_stretch(stretch);
+  }
+  std::vector<Event> events;
+  std::size_t in_stretches = 0;
+};
+
 // A unit made by hand, as the plugin would make it, in a side region of its own.
 class DecoderTest : public ::testing::Test {
  protected:
@@ -265,25 +280,6 @@ TEST_F(DecoderTest, ExceptionsAndJumpsLeaveWhatTheyPassed) {
   EXPECT_EQ(events[2].site, 0u);  // no unit has a flag there
 }
 
-TEST_F(DecoderTest, CallsInWhichNothingPassesTheFilterAreNotDelivered) {
-  const std::uint64_t enter = slot(HEDDLE_SLOT_ENTER, function("f"), 1);
-  const std::uint64_t leave = slot(HEDDLE_SLOT_LEAVE, 1, 0);
-  const std::uint64_t read = segment({{site(EventKind::kRead, 8), word()}});
-  SharedFilter filter;
-  Decoder& filtering = decoder();
-  filtering.filter_by(&filter);
-  std::vector<Event> out;
-  const auto words =
-      after_unit({enter,        0,     read,  0x100, leave,                // private
-                  enter,        0,     enter, 0,     read,  0x108, leave,  // private, a call above
-                  switch_to(1), enter, 0,     read,  0x100, leave,         // now it is shared
-                  switch_to(0), enter, 0,     read,  0x100, leave, leave});
-  ASSERT_TRUE(decode_all(filtering, words, Tail::kWhole, out).ok());
-  EXPECT_EQ(brief(out),
-            "1:enter(0,0) 0:r(100,8) 1:r(100,8) 1:leave(0,0) "
-            "0:enter(0,0) 0:enter(0,0) 0:r(100,8) 0:leave(0,0) 0:leave(0,0)");
-}
-
 TEST_F(DecoderTest, RangesOfLibraryCallsBelongToTheCallsSite) {
   const SiteId call = site(EventKind::kRead, 0);
   const std::uint64_t libcall = slot(HEDDLE_SLOT_LIBCALL, call, 0);
@@ -306,7 +302,7 @@ TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
   EXPECT_EQ(out.size(), 1u);
 }
 
-TEST_F(DecoderTest, FilteringWhileDecodingIsFilteringAfterwards) {
+TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
   own_.symbols.emplace_back();
   LayoutItem range = word();
   range.dynamic_size = true;
@@ -344,18 +340,25 @@ TEST_F(DecoderTest, FilteringWhileDecodingIsFilteringAfterwards) {
           words.insert(words.end(), {slots[0], address()});
       }
     }
-    SharedFilter after;
     catalog_ = {};
-    const std::vector<Event> all = decode(words);
-    const auto expected = after.pass(all);
-    SharedFilter meanwhile;
-    std::vector<Event> out;
-    catalog_ = {};
-    Decoder& filtering = decoder();
-    filtering.filter_by(&meanwhile);
-    ASSERT_TRUE(decode_all(filtering, after_unit(words), Tail::kWhole, out).ok());
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin(), out.end()));
-    ASSERT_EQ(after.accesses(), meanwhile.accesses());
+    const std::vector<Event> events = decode(words);
+    Taken stretches;
+    Taken filtered_stretches;
+    SharedFilter filter(filtered_stretches);
+    for (EventTaker* taker :
+         {static_cast<EventTaker*>(&stretches), static_cast<EventTaker*>(&filter)}) {
+      catalog_ = {};
+      StretchBuffer buffer(*taker);
+      ASSERT_TRUE(decoder().decode(after_unit(words), Tail::kWhole, buffer).ok());
+    }
+    ASSERT_EQ(stretches.events, events);
+    ASSERT_GT(stretches.in_stretches, 0u);
+    Taken filtered_events;
+    SharedFilter after(filtered_events);
+    after.on(events, 0);
+    ASSERT_EQ(filtered_stretches.events, filtered_events.events);
+    ASSERT_EQ(filter.accesses(), after.accesses());
+    ASSERT_LT(filtered_stretches.in_stretches, filter.accesses());
   }
 }
 
@@ -441,13 +444,15 @@ TEST(SharedFilter, PassesWhatTwoThreadsTouchAndTheLastPrivateAccess) {
     event.site = 7 + thread;
     return event;
   };
-  SharedFilter filter;
+  Taken taken;
+  SharedFilter filter(taken);
   const std::vector<Event> events = {
       access(0, EventKind::kWrite, 0x100, 8), access(0, EventKind::kRead, 0x102, 4),
       access(0, EventKind::kRead, 0x108, 8),  access(1, EventKind::kRead, 0x200, 4),
       access(1, EventKind::kWrite, 0x104, 2), access(0, EventKind::kRead, 0x100, 1),
       access(1, EventKind::kRead, 0xfc, 8)};
-  const auto passed = filter.pass(events);
+  filter.on(events, 0);
+  const std::vector<Event>& passed = taken.events;
   ASSERT_EQ(passed.size(), 4u);
   EXPECT_EQ(passed[0], events[1]);
   EXPECT_EQ(passed[1], events[4]);
@@ -457,7 +462,8 @@ TEST(SharedFilter, PassesWhatTwoThreadsTouchAndTheLastPrivateAccess) {
 }
 
 TEST(SharedFilter, ANewBlockHasNoPast) {
-  SharedFilter filter;
+  Taken taken;
+  SharedFilter filter(taken);
   Event event;
   event.kind = EventKind::kWrite;
   event.address = 0x100;
@@ -470,7 +476,8 @@ TEST(SharedFilter, ANewBlockHasNoPast) {
   Event other = event;
   other.thread = 1;
   const std::vector<Event> events = {event, alloc, other};
-  const auto passed = filter.pass(events);
+  filter.on(events, 0);
+  const std::vector<Event>& passed = taken.events;
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0], alloc);
 }

@@ -240,16 +240,44 @@ bool Session::wait_for_block() {
   }
 }
 
+// What follows in the block cannot be read; the next block starts afresh.
+void Session::note_damage(const Status& status) {
+  if (status.ok() || !damage_.empty()) return;
+  damage_ = fmt::format("process {}, block {}: {}", pid(), next_block_, status.error().message);
+}
+
 // The current block, from where decoding stopped the last time; true: all of it is decoded.
 bool Session::decode_block() {
   const auto words = region_->block(next_block_);
-  const Status status =
-      decoder_->decode(words, *block_is_whole_ ? Tail::kWhole : Tail::kCut, buffer_, position_);
-  if (!status.ok() && damage_.empty()) {
-    // What follows in this block cannot be read; the next block starts afresh.
-    damage_ = fmt::format("process {}, block {}: {}", pid(), next_block_, status.error().message);
-  }
+  note_damage(
+      decoder_->decode(words, *block_is_whole_ ? Tail::kWhole : Tail::kCut, buffer_, position_));
   return position_ == words.size();
+}
+
+void Session::deliver(EventTaker& taker) {
+  if (flow_) {
+    EventOrdinal ordinal = 0;
+    for (;;) {
+      const Result<std::span<const Event>> batch = next();
+      if (!batch.ok() || batch->empty()) return;
+      taker.on(*batch, ordinal);
+      ordinal += batch->size();
+    }
+  }
+  StretchBuffer stretches(taker);
+  while (!over_) {
+    const bool whole = wait_for_block();
+    note_damage(decoder_->decode(region_->block(next_block_), whole ? Tail::kWhole : Tail::kCut,
+                                 stretches));
+    if (whole) {
+      region_->release(++next_block_);
+      continue;
+    }
+    over_ = true;
+    add_outcome();
+    for (const Event& event : buffer_.events()) stretches.events().add(event);
+  }
+  stretches.hand_over();
 }
 
 Result<std::span<const Event>> Session::next() {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "collect/decoder.h"
 #include "trace/source.h"
+#include "trace/stretch.h"
 
 #include <cstdint>
 #include <functional>
@@ -41,16 +42,16 @@ class Session : public EventSource {
   ~Session() override;
 
   Result<std::span<const Event>> next() override;
+
+  // Everything, to the end, to this taker: without the flow level, with accesses in runs. Instead
+  // of next().
+  void deliver(EventTaker& taker);
   const Catalog& catalog() const override { return catalog_; }
 
   std::uint32_t pid() const;
   std::uint32_t parent_pid() const;
   bool flow() const { return flow_; }
   const Decoder& decoder() const { return *decoder_; }
-
-  // Only accesses to memory that several threads touch are delivered from here on. The filter
-  // outlives the session.
-  void filter_by(SharedFilter* filter) { decoder_->filter_by(filter); }
 
   // The consumer gives up (full disk, say): the target goes on unrecorded.
   void abandon();
@@ -66,6 +67,7 @@ class Session : public EventSource {
   bool wait_for_block();
   bool target_gone();
   bool decode_block();
+  void note_damage(const Status& status);
   void add_outcome();
 
   int socket_fd_;

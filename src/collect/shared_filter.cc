@@ -4,12 +4,6 @@
 
 namespace heddle::collect {
 
-std::uint64_t SharedFilter::pack(const Event& event) {
-  const std::uint64_t size = std::clamp<std::uint64_t>(event.size, 1, kGranuleMask + 1);
-  return static_cast<std::uint64_t>(event.order) << 60 |
-         static_cast<std::uint64_t>(event.kind) << 58 | (size - 1) << 55 | event.site;
-}
-
 Event SharedFilter::unpack(std::uint64_t word, Address granule) {
   Event event;
   event.order = static_cast<MemoryOrder>(word >> 60 & 7);
@@ -22,15 +16,15 @@ Event SharedFilter::unpack(std::uint64_t word, Address granule) {
 }
 
 // An access to one granule. Whether the granule is shared; the last private access of one that
-// becomes shared by it goes to `out`.
-bool SharedFilter::touch(Address address, std::uint64_t packed, ThreadId thread, EventBuffer& out) {
+// becomes shared by it passes.
+bool SharedFilter::touch_granule(Address address, std::uint64_t packed, ThreadId thread) {
   Shadow::Chunk& chunk = shadow_.chunk(address);
   std::uint8_t& state = chunk.states[Shadow::place(address)];
   std::uint64_t& word = chunk.words[Shadow::place(address)];
   if (state == kShared) return true;
   const Owner mine = owner(thread);
   if (state != kUntouched && (word & kThreadBits) != mine.bits) {
-    out.add(unpack(word, address & ~kGranuleMask));
+    passed_.add(unpack(word, address & ~kGranuleMask));
     state = kShared;
     return true;
   }
@@ -40,39 +34,77 @@ bool SharedFilter::touch(Address address, std::uint64_t packed, ThreadId thread,
 }
 
 // Granule by granule. Whether the access passes.
-bool SharedFilter::access(const Event& event, EventBuffer& out) {
+bool SharedFilter::touch(const Event& event) {
   if (event.size == 0) return false;
   const Address end = event.address + event.size;
   if (!Shadow::covers(event.address) || !Shadow::covers(end)) return true;
   bool shared = false;
   for (Address at = event.address; at < end;) {
     const Address next = std::min(end, (at & ~kGranuleMask) + kGranuleMask + 1);
-    Event part = event;
-    part.size = static_cast<std::uint32_t>(next - at) & 0x7fffffffu;
-    shared |= touch(at, pack(part), event.thread, out);
+    const std::uint64_t packed = pack(event.kind, event.order, event.site, next - at);
+    shared |= touch_granule(at, packed, event.thread);
     at = next;
   }
   return shared;
 }
 
-void SharedFilter::pass_one(const Event& event, EventBuffer& out) {
-  if (is_access(event.kind)) ++accesses_;
-  pass_counted(event, out);
-}
-
-void SharedFilter::pass_counted(const Event& event, EventBuffer& out) {
-  if (is_access(event.kind)) {
-    if (!access(event, out)) return;
-  } else if (event.kind == EventKind::kAlloc) {
-    shadow_.clear(event.address, event.value);
-  }
-  out.add(event);
-}
-
-std::span<const Event> SharedFilter::pass(std::span<const Event> events) {
+void SharedFilter::hand_over() {
+  if (passed_.size() == 0) return;
+  next_.on(passed_.events(), ordinal_);
+  ordinal_ += passed_.size();
   passed_.clear();
-  for (const Event& event : events) pass_one(event, passed_);
-  return passed_.events();
+}
+
+void SharedFilter::on(std::span<const Event> batch, EventOrdinal) {
+  for (const Event& event : batch) {
+    if (is_access(event.kind)) {
+      ++accesses_;
+      if (!touch(event)) continue;
+    } else if (event.kind == EventKind::kAlloc) {
+      shadow_.clear(event.address, event.value);
+    }
+    passed_.add(event);
+  }
+  hand_over();
+}
+
+void SharedFilter::on_stretch(const Stretch& stretch) {
+  const Owner mine = owner(stretch.thread);
+  compact_.resize(std::max(compact_.size(), stretch.events.size()));
+  CompactEvent* const begin = compact_.data();
+  CompactEvent* end = begin;
+  std::uint64_t accesses = 0;
+  const auto hand_over_compact = [&] {
+    if (end == begin) return;
+    const auto count = static_cast<std::size_t>(end - begin);
+    next_.on_stretch({stretch.thread, ordinal_, {begin, count}});
+    ordinal_ += count;
+    end = begin;
+  };
+  for (const CompactEvent& event : stretch.events) {
+    if (!is_access(event.what())) {
+      const bool nothing_between =
+          event.what() == EventKind::kLeave && end != begin && end[-1].what() == EventKind::kEnter;
+      if (nothing_between) {
+        --end;
+      } else {
+        *end++ = event;
+      }
+      continue;
+    }
+    ++accesses;
+    const Look seen = look(event, mine);
+    if (seen == Look::kPrivate) continue;
+    if (seen == Look::kShared) {
+      *end++ = event;
+      continue;
+    }
+    hand_over_compact();
+    if (touch(event_of(event, stretch.thread))) passed_.add(event_of(event, stretch.thread));
+    hand_over();
+  }
+  hand_over_compact();
+  accesses_ += accesses;
 }
 
 }  // namespace heddle::collect

@@ -7,24 +7,34 @@
 // comes, that last access is delivered, late, right before the one that made the granule shared;
 // from then on every access is delivered.
 //
-// Everything that is not an access passes. A new block of memory starts without a past.
+// Everything else passes. A new block of memory starts without a past. What passes
+// has ordinals of its own.
 //
-// The decoder asks `look` for every access of a segment before it makes an event of it: an access
-// of private memory then costs a look at its shadow word and a store, and no event is ever made.
+// An access costs a look at the state of its granule, and a store: of itself to where what passes
+// waits, or of what is to be remembered of it. Of a stretch, calls in which
+// nothing passes do not pass either.
 #pragma once
 
 #include "collect/event_buffer.h"
 #include "collect/shadow.h"
-#include "trace/event.h"
+#include "trace/stretch.h"
 
-#include <bit>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace heddle::collect {
 
-class SharedFilter {
+class SharedFilter : public EventTaker {
  public:
+  explicit SharedFilter(EventTaker& next) : next_(next) {}
+
+  void on(std::span<const Event> batch, EventOrdinal first) override;
+  void on_stretch(const Stretch& stretch) override;
+
+  std::uint64_t accesses() const { return accesses_; }  // that came, not that passed
+
+ private:
   enum class Look { kPrivate, kShared, kUnknown };
 
   // A thread, as the words and the states name it.
@@ -33,46 +43,6 @@ class SharedFilter {
     std::uint8_t state;
   };
 
-  // What passes of `events`; valid until the next call.
-  std::span<const Event> pass(std::span<const Event> events);
-
-  // One event: appended to `out` if it passes, after the last private access of a granule that
-  // becomes shared by it.
-  void pass_one(const Event& event, EventBuffer& out);
-  void pass_counted(const Event& event, EventBuffer& out);  // the same for one that was counted
-
-  // An access in the form that the shadow keeps, but for its address and its thread.
-  static std::uint64_t pack(const Event& event);
-
-  // Address bits of which none is set when an access of this size lies within one granule of the
-  // memory that the shadow covers; all of them for a size that never does.
-  static Address unusual_bits(std::uint32_t size) {
-    if (!std::has_single_bit(size) || size > kGranuleMask + 1) return ~Address{0};
-    return ~((Address{1} << Shadow::kAddressBits) - 1) | (size - 1);
-  }
-
-  // The common case of an access without unusual bits: kUnknown leaves everything to the above.
-  Look look(Address address, std::uint64_t packed, Owner owner) {
-    Shadow::Chunk& chunk = shadow_.chunk(address);
-    const std::size_t place = Shadow::place(address);
-    std::uint8_t& state = chunk.states[place];
-    if (state == kShared) return Look::kShared;
-    if (state != owner.state && (state != kUntouched || owner.state == kSomebody)) {
-      return Look::kUnknown;
-    }
-    state = owner.state;
-    chunk.words[place] = packed | owner.bits | (address & kGranuleMask) << kOffsetShift;
-    return Look::kPrivate;
-  }
-  static Owner owner(ThreadId thread) {
-    return {static_cast<std::uint64_t>(thread) << kThreadShift & kThreadBits,
-            thread < kSomebody - 1 ? static_cast<std::uint8_t>(thread + 1) : kSomebody};
-  }
-  void count(std::uint64_t accesses) { accesses_ += accesses; }
-
-  std::uint64_t accesses() const { return accesses_; }
-
- private:
   // The state of a granule: nobody has touched it, thread number state - 1 has it, one of the many
   // threads without a state of their own has it (its word says which), several have touched it.
   static constexpr std::uint8_t kUntouched = 0;
@@ -87,12 +57,45 @@ class SharedFilter {
   static constexpr std::uint64_t kThreadBits = std::uint64_t{0xfffff} << kThreadShift;
   static constexpr Address kGranuleMask = 7;
 
+  static Owner owner(ThreadId thread) {
+    return {static_cast<std::uint64_t>(thread) << kThreadShift & kThreadBits,
+            thread < kSomebody - 1 ? static_cast<std::uint8_t>(thread + 1) : kSomebody};
+  }
+  static std::uint64_t pack(EventKind kind, MemoryOrder order, SiteId site, std::uint64_t size) {
+    return static_cast<std::uint64_t>(order) << 60 | static_cast<std::uint64_t>(kind) << 58 |
+           (size - 1) << 55 | site;
+  }
   static Event unpack(std::uint64_t word, Address granule);
-  bool access(const Event& event, EventBuffer& out);
-  bool touch(Address address, std::uint64_t packed, ThreadId thread, EventBuffer& out);
 
+  // The common case; kUnknown leaves everything to touch().
+  Look look(const CompactEvent& access, Owner owner) {
+    constexpr Address kBeyond = ~((Address{1} << Shadow::kAddressBits) - 1);
+    if ((access.address & kBeyond) != 0) return Look::kUnknown;
+    // In one granule: neither 0 nor beyond its end.
+    if ((access.address & kGranuleMask) + (access.size() - 1u) > kGranuleMask)
+      return Look::kUnknown;
+    Shadow::Chunk& chunk = shadow_.chunk(access.address);
+    const std::size_t place = Shadow::place(access.address);
+    std::uint8_t& state = chunk.states[place];
+    if (state == kShared) return Look::kShared;
+    if (state != owner.state && (state != kUntouched || owner.state == kSomebody)) {
+      return Look::kUnknown;
+    }
+    state = owner.state;
+    chunk.words[place] = pack(access.what(), access.order(), access.site, access.size()) |
+                         owner.bits | (access.address & kGranuleMask) << kOffsetShift;
+    return Look::kPrivate;
+  }
+
+  bool touch(const Event& event);
+  bool touch_granule(Address address, std::uint64_t packed, ThreadId thread);
+  void hand_over();
+
+  EventTaker& next_;
   Shadow shadow_;
-  EventBuffer passed_;
+  EventBuffer passed_;                 // not yet handed over
+  std::vector<CompactEvent> compact_;  // what passes of a stretch
+  EventOrdinal ordinal_ = 0;
   std::uint64_t accesses_ = 0;
 };
 

@@ -8,6 +8,21 @@
 #include <fmt/format.h>
 
 namespace heddle::collect {
+namespace {
+
+class Writing : public EventTaker {
+ public:
+  explicit Writing(TraceWriter& writer) : writer_(writer) {}
+  void on(std::span<const Event> batch, EventOrdinal) override {
+    if (status.ok()) status = writer_.add(batch);
+  }
+  Status status = Done{};
+
+ private:
+  TraceWriter& writer_;
+};
+
+}  // namespace
 
 ToFileResult write_session(Session& session, const ToFileOptions& options) {
   ToFileResult result;
@@ -18,8 +33,9 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
     session.abandon();
     return result;
   }
-  SharedFilter filter;
-  if (options.shared_only) session.filter_by(&filter);
+  Writing writing(**writer);
+  SharedFilter filter(writing);
+  EventTaker& taker = options.shared_only ? static_cast<EventTaker&>(filter) : writing;
   auto last_flush = std::chrono::steady_clock::now();
   for (;;) {
     Result<std::span<const Event>> batch = session.next();
@@ -28,7 +44,8 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
       break;
     }
     if (batch->empty()) break;
-    Status status = (*writer)->add(*batch);
+    taker.on(*batch, 0);
+    Status status = writing.status;
     // A reader may want to look while the program runs.
     if (const auto now = std::chrono::steady_clock::now();
         status.ok() && now - last_flush > std::chrono::seconds(2)) {
@@ -48,7 +65,6 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
     result.problem = fmt::format("{}; the trace ends after {} events", status.error().message,
                                  (*writer)->events());
   }
-  session.filter_by(nullptr);
   result.events = (*writer)->events();
   result.bytes = (*writer)->bytes();
   result.threads = session.catalog().threads.size();

@@ -1,6 +1,6 @@
 #include "collect/units.h"
 
-#include "collect/shared_filter.h"
+#include "collect/stretch_buffer.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ bool compile_segment(const Segment& segment, const SegmentLayout& layout, const 
   if (segment.items.size() != layout.size()) return false;
   std::vector<Root> roots;
   unsigned word = 1;
-  slot.simple = true;
+  slot.simple = layout.size() <= StretchBuffer::kMost;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     const LayoutItem& from = layout[i];
     const SiteId site_id = segment.items[i].site;
@@ -122,7 +122,8 @@ bool compile_segment(const Segment& segment, const SegmentLayout& layout, const 
     item.failure_order = static_cast<MemoryOrder>(from.failure_order);
     word += from.words();
     item.next = static_cast<std::uint16_t>(word);
-    if (item.no_address || item.dynamic_size || item.outcome) slot.simple = false;
+    const bool long_access = site.size > CompactEvent::kMostSize;
+    if (item.no_address || item.dynamic_size || item.outcome || long_access) slot.simple = false;
     items.push_back(item);
   }
   return word == slot.words + 1u;
@@ -204,10 +205,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
 
   unit->common_items.reserve(unit->items.size());
   for (const CompiledItem& item : unit->items) {
-    unit->common_items.push_back({.event = item.event,
-                                  .packed = SharedFilter::pack(item.event),
-                                  .unusual = SharedFilter::unusual_bits(item.event.size),
-                                  .base = item.base});
+    unit->common_items.push_back(
+        {.event = item.event,
+         .compact = CompactEvent::access(item.event.kind, item.event.order, item.event.site,
+                                         item.event.size, item.event.address),
+         .base = item.base});
   }
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(

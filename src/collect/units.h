@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
+#include "trace/stretch.h"
 
 #include <bit>
 #include <cstdint>
@@ -40,12 +41,10 @@ struct CompiledItem {
   std::uint32_t flag{};  // the item's site in its own unit: index of its flag
 };
 
-// What of it the common way of decoding needs, in one cache line.
+// What of it the common ways of decoding need, in one cache line.
 struct alignas(64) CommonItem {
-  Event event;             // as above
-  std::uint64_t packed{};  // for SharedFilter
-  Address unusual{};     // address bits of which none is set in an access that the filter can judge
-                         // at one glance
+  Event event;           // as above
+  CompactEvent compact;  // the same, for stretches
   std::uint32_t base{};  // as above
 };
 
@@ -55,7 +54,7 @@ struct CompiledSlot {
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
   std::uint8_t words{};   // after the header
-  bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences
+  bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences; not too long
   bool has_this : 1 {};   // an enter whose second word is the object
   bool has_frame : 1 {};  // an enter whose last word is its frame
 };
@@ -76,6 +75,9 @@ struct Unit {
     static_assert(sizeof(heddle_slot) == 8);
     const std::uint64_t number = std::rotr(slot - slots_begin, 3);
     return number < slots.size() ? &slots[number] : nullptr;
+  }
+  std::span<const CommonItem> common_items_of(const CompiledSlot& slot) const {
+    return {common_items.data() + slot.first_item, slot.item_count};
   }
   std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {
     return {items.data() + slot.first_item, slot.item_count};

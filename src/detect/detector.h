@@ -3,24 +3,14 @@
 #pragma once
 
 #include "finding/finding.h"
-#include "trace/event.h"
-
-#include <span>
+#include "trace/stretch.h"
 #include <string>
 #include <vector>
 
 namespace heddle {
 
-class Detector {
+class Detector : public EventTaker {
  public:
-  Detector() = default;
-  Detector(const Detector&) = delete;
-  Detector& operator=(const Detector&) = delete;
-  virtual ~Detector() = default;
-
-  // The next events of the total order; `first` is the ordinal of batch[0].
-  virtual void on(std::span<const Event> batch, EventOrdinal first) = 0;
-
   // After the last event: what was found, in a fixed order.
   virtual std::vector<Finding> finish() = 0;
 

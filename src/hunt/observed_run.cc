@@ -59,28 +59,33 @@ struct Watched {
   std::vector<std::string> notes;
   std::optional<Event> outcome;
   std::string text;
-  std::string problem;
 };
 
-void watch(collect::Session& session, Detector& detector, Watched& out) {
-  EventOrdinal ordinal = 0;
-  for (;;) {
-    Result<std::span<const Event>> batch = session.next();
-    if (!batch.ok()) {
-      out.problem = batch.error().message;
-      return;
-    }
-    if (batch->empty()) return;
-    detector.on(*batch, ordinal);
-    ordinal += batch->size();
-    for (const Event& event : *batch) {
-      out.accesses = out.accesses || is_access(event.kind);
+// Passes everything on to the detector, and keeps what the run itself is judged by.
+class Watch : public EventTaker {
+ public:
+  Watch(Detector& detector, const Catalog& catalog, Watched& out)
+      : detector_(detector), catalog_(catalog), out_(out) {}
+
+  void on(std::span<const Event> batch, EventOrdinal first) override {
+    detector_.on(batch, first);
+    for (const Event& event : batch) {
+      out_.accesses = out_.accesses || is_access(event.kind);
       if (event.kind != EventKind::kOutcome) continue;
-      out.outcome = event;
-      out.text = session.catalog().text(static_cast<StringId>(event.address));
+      out_.outcome = event;
+      out_.text = catalog_.text(static_cast<StringId>(event.address));
     }
   }
-}
+  void on_stretch(const Stretch& stretch) override {
+    out_.accesses = true;
+    detector_.on_stretch(stretch);
+  }
+
+ private:
+  Detector& detector_;
+  const Catalog& catalog_;
+  Watched& out_;
+};
 
 }  // namespace
 
@@ -148,7 +153,8 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
       threads.emplace_back([&out, &mutex, &done, &request,
                             first = (*session)->pid() == (*launch)->pid(),
                             owned = std::move(*session), attached = std::move(detector)] {
-        watch(*owned, *attached, out);
+        Watch watch(*attached, owned->catalog(), out);
+        owned->deliver(watch);
         out.units = owned->decoder().saw_units();
         out.notes = owned->decoder().notes();
         const std::lock_guard lock(mutex);
@@ -176,7 +182,6 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
     out.instrumented = out.instrumented || each->accesses;
     out.units = out.units || each->units;
     out.notes.insert(out.notes.end(), each->notes.begin(), each->notes.end());
-    if (!each->problem.empty()) return Error{each->problem};
   }
   if (first_process < watched.size() && watched[first_process]->outcome) {
     // The trace knows of hangs, deadlocks and assertions; of an exit status the kernel knows more.

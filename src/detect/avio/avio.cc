@@ -7,6 +7,13 @@
 #include <fmt/format.h>
 
 namespace heddle::avio {
+namespace {
+
+// Most of the time of an access is waiting for its state, unless somebody asked for it early: so
+// many accesses before it is needed.
+constexpr std::size_t kAhead = 16;
+
+}  // namespace
 
 Avio::Avio(const Catalog& catalog, const Options& options)
     : catalog_(catalog),
@@ -15,13 +22,15 @@ Avio::Avio(const Catalog& catalog, const Options& options)
       finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
 
-inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
-  if (learns_) {
-    if (event.site >= executed_.size()) {
-      executed_.resize(std::max<std::size_t>(catalog_.sites.size(), event.site + std::size_t{1}));
-    }
-    executed_[event.site] = 1;
+inline void Avio::note_executed(SiteId site) {
+  if (site >= executed_.size()) {
+    executed_.resize(std::max<std::size_t>(catalog_.sites.size(), site + std::size_t{1}));
   }
+  executed_[site] = 1;
+}
+
+inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
+  if (learns_) note_executed(event.site);
   if (event.has_value) explainer_.on_value(event, ordinal);
   if (event.thread != thread_) {
     thread_ = event.thread;
@@ -30,9 +39,29 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
   finder_.access(event, ordinal, context_);
 }
 
+void Avio::on_stretch(const Stretch& stretch) {
+  const std::span<const CompactEvent> events = stretch.events;
+  finder_.go_on_with(stretch.thread, stretch.first);
+  ContextId context = explainer_.context(stretch.thread);
+  bool moved = false;  // by a call, so that the context is another
+  for (std::size_t n = 0; n < events.size(); ++n) {
+    if (n + kAhead < events.size()) finder_.prefetch(events[n + kAhead].address);
+    const CompactEvent& event = events[n];
+    if (!is_access(event.what())) {
+      explainer_.on_call(event_of(event, stretch.thread));
+      moved = true;
+      continue;
+    }
+    if (moved) context = explainer_.context(stretch.thread);
+    moved = false;
+    if (learns_) note_executed(event.site);
+    finder_.access(event.what(), event.site, event.address, event.size(), stretch.first + n,
+                   context);
+  }
+  thread_ = kNoThread;
+}
+
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
-  // Most of the time of an access is waiting for its state, unless somebody asked for it early.
-  constexpr std::size_t kAhead = 16;
   for (std::size_t n = 0; n < batch.size(); ++n) {
     if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead].address);
     if (is_access(batch[n].kind)) {

@@ -46,6 +46,7 @@ class Avio : public Detector, private TripleSink {
   Avio(const Catalog& catalog, const Options& options);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
+  void on_stretch(const Stretch& stretch) override;
   std::vector<Finding> finish() override;
 
   // What this run can teach, should it pass. Needs Options::learn.
@@ -53,7 +54,7 @@ class Avio : public Detector, private TripleSink {
 
   // Splits at sites about which nothing was learned (never executed in a passing run).
   std::uint64_t unjudged() const { return unjudged_; }
-  TripleFinder::Memory memory() const { return finder_.memory(); }
+  Shadow::Memory memory() const { return finder_.memory(); }
 
  private:
   struct Instance {
@@ -68,6 +69,7 @@ class Avio : public Detector, private TripleSink {
 
   void on_triple(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
+  void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
 

@@ -3,11 +3,11 @@
 namespace heddle::avio {
 
 void TripleFinder::begin_turn(ThreadId thread, EventOrdinal ordinal) {
-  if (ordinal - base_ > Front::kMaxOrdinal) start_over(ordinal);
+  if (ordinal - base_ > kMaxOrdinal) start_over(ordinal);
   const bool known = thread < actors_.size() && actors_[thread] != kNone;
   actor_ = known ? actors_[thread] : new_actor(thread);
   thread_ = thread;
-  front_.begin_turn(actor_, ordinal - base_);
+  shadow_.begin_turn(actor_, ordinal - base_);
 }
 
 void TripleFinder::on(const Event& event) {
@@ -17,13 +17,13 @@ void TripleFinder::on(const Event& event) {
       retire(event.thread);
       break;
     case EventKind::kAlloc:
-      front_.forget(event.address, event.value);
+      shadow_.forget(event.address, event.value);
       blocks_[event.address] = event.value;
       break;
     case EventKind::kFree: {
       auto block = blocks_.find(event.address);
       const std::uint64_t known = block == blocks_.end() ? 0 : block->second;
-      front_.forget(event.address, event.value != 0 ? event.value : known);
+      shadow_.forget(event.address, event.value != 0 ? event.value : known);
       if (block != blocks_.end()) blocks_.erase(block);
       break;
     }
@@ -53,7 +53,6 @@ void TripleFinder::retire(ThreadId thread) {
 // million spots): forget all and go on. A pair that spans this moment is not judged.
 void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;
-  front_.forget_everything();
   shadow_.forget_everything();
   spots_.clear();
   actors_.clear();

@@ -1,11 +1,10 @@
-// TripleFinder: from events to triples. It follows threads and memory blocks and feeds the Front.
+// TripleFinder: from events to triples. It follows threads and memory blocks and feeds the Shadow.
 //
 // A thread that begins again, or goes on after its end, is a new actor; memory that is allocated or
 // freed is forgotten. Thread stacks are blocks like others: the runtime announces them by Alloc and
 // Free.
 #pragma once
 
-#include "detect/avio/front.h"
 #include "detect/avio/shadow.h"
 #include "detect/avio/spots.h"
 #include "trace/event.h"
@@ -21,21 +20,23 @@ class TripleFinder {
  public:
   // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : shadow_({granule}, sink, pairs), front_({granule}, shadow_, spots_, pairs) {}
+      : shadow_({granule}, spots_, sink, pairs) {}
 
   // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
               EventOrdinal ordinal, ContextId context) {
-    if (ordinal - base_ > Front::kMaxOrdinal || spots_.full()) start_over(ordinal);
+    if (ordinal - base_ > kMaxOrdinal || spots_.full()) start_over(ordinal);
     const SpotId spot = spots_.of({actor_, site, context, kind});
-    front_.access(Front::stamp(ordinal - base_, spot), is_write(kind), address, size);
+    shadow_.access(make_stamp(ordinal - base_, spot), is_write(kind), address, size);
   }
-  // From this ordinal on it is this thread's turn.
-  void begin_turn(ThreadId thread, EventOrdinal ordinal);
+  // From this ordinal on it is this thread's turn, if it is not already.
+  void go_on_with(ThreadId thread, EventOrdinal ordinal) {
+    if (thread != thread_) begin_turn(thread, ordinal);
+  }
 
   // An access of any thread.
   void access(const Event& event, EventOrdinal ordinal, ContextId context) {
-    if (event.thread != thread_) begin_turn(event.thread, ordinal);
+    go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
   // That access, as triples have it.
@@ -43,7 +44,7 @@ class TripleFinder {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
   // For an access that is about to come.
-  void prefetch(Address address) const { front_.prefetch(address); }
+  void prefetch(Address address) const { shadow_.prefetch(address); }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
@@ -51,26 +52,19 @@ class TripleFinder {
   EventOrdinal ordinal(const Touch& touch) const { return base_ + touch.ordinal(); }
   ThreadId thread(const Touch& touch) const { return threads_[touch.actor()]; }
 
-  struct Memory {
-    std::size_t shared{};  // histories
-    std::size_t bytes{};
-  };
-  Memory memory() const {
-    const Shadow::Memory shadow = shadow_.memory();
-    return {shadow.histories, shadow.bytes + front_.bytes()};
-  }
+  Shadow::Memory memory() const { return shadow_.memory(); }
 
  private:
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  void begin_turn(ThreadId thread, EventOrdinal ordinal);
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
   void start_over(EventOrdinal ordinal);
 
-  Shadow shadow_;
   Spots spots_;
-  Front front_;
+  Shadow shadow_;
   EventOrdinal base_ = 0;
   ThreadId thread_ = kNoThread;  // whose turn it is
   Actor actor_ = 0;

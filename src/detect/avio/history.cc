@@ -1,68 +1,140 @@
 #include "detect/avio/history.h"
 
-#include <algorithm>
+#include "base/check.h"
 
 namespace heddle::avio {
 
-Touch* Lanes::make(Directory& lanes, HistoryId id, Arena& arena) {
-  if (id / kLane >= lanes.size()) {
-    lanes.resize(std::max<std::size_t>(id / kLane + std::size_t{1}, lanes.size() * 2));
-  }
-  return lanes[id / kLane] = static_cast<Touch*>(arena.take(kLane * sizeof(Touch)));
+void Histories::begin(Actor actor) {
+  HEDDLE_CHECK(actor == ended_.size());
+  ended_.push_back(false);
 }
 
-void Lanes::end(Arena& arena) {
-  for (Directory* lanes : {&last_, &readers_}) {
-    for (Touch* lane : *lanes) {
-      if (lane != nullptr) arena.give_back(lane, kLane * sizeof(Touch));
+void Histories::forget_everything() {
+  arena_ = Arena();
+  pool_ = Pool<History>();
+  ended_.clear();
+  pool_.add(arena_);  // number 0 is none
+}
+
+// Where the actor's entry is, or the free one where it would be. There is always a free one.
+Histories::Entry* Histories::place_in(Entry* table, std::uint64_t size, Actor of) const {
+  for (std::uint64_t at = of * 0x9e3779b1u;; ++at) {
+    Entry& entry = table[at & (size - 1)];
+    if (entry.last == 0 || actor(entry) == of) return &entry;
+  }
+}
+
+Histories::Entry* Histories::find(const History& history, Actor of) const {
+  if (history.many != nullptr) {
+    Entry* const entry = place_in(history.many, history.few[0].last, of);
+    return entry->last != 0 ? entry : nullptr;
+  }
+  for (const Entry& entry : history.few) {
+    if (entry.last != 0 && actor(entry) == of) return const_cast<Entry*>(&entry);
+  }
+  return nullptr;
+}
+
+// May move the other entries.
+Histories::Entry& Histories::find_or_add(History& history, Actor of) {
+  if (Entry* const known = find(history, of)) return *known;
+  if (history.many == nullptr) {
+    for (Entry& entry : history.few) {
+      if (entry.last != 0 && !ended(actor(entry))) continue;
+      entry = Entry();
+      return entry;
     }
-    *lanes = Directory();
+    make_table(history, kFirstTable);
   }
-  ended_ = true;
+  return add_to_table(history, of);
 }
 
-void History::start(const Touch& owner, HistoryId id, Lanes& lanes, Arena& arena) {
-  lanes.last(id, arena) = as_slot(owner);
-  if (owner.writes()) {
-    write_ = owner;
-    unseen_ = true;
-  }
-}
-
-void History::copy(const History& other, HistoryId other_id, HistoryId id, std::vector<Lanes>& all,
-                   Arena& arena) {
-  write_ = other.write_;
-  unseen_ = other.unseen_;
-  for (Lanes& lanes : all) {
-    if (lanes.ended()) continue;
-    const Touch* const slot = lanes.existing(other_id);
-    if (slot == nullptr || !other.is_current(*slot)) continue;
-    const Touch known = *slot;
-    lanes.last(id, arena) = as_slot(known);
-    if ((known.bits & Lanes::kReadSince) != 0) {
-      const Touch reader = lanes.reader(other_id, arena);
-      lanes.reader(id, arena) = reader;
+Histories::Entry& Histories::add_to_table(History& history, Actor of) {
+  if (2 * (history.few[0].reader + 1) > history.few[0].last) {
+    make_table(history, history.few[0].last);
+    // Threads that ended are gone now; is that enough?
+    if (2 * (history.few[0].reader + 1) > history.few[0].last) {
+      make_table(history, 2 * history.few[0].last);
     }
   }
+  ++history.few[0].reader;
+  return *place_in(history.many, history.few[0].last, of);
 }
 
-void History::catch_up(const Touch& last, const Touch& write, HistoryId id, Lanes& mine,
-                       Arena& arena) {
-  if (!mine.ended()) mine.last(id, arena) = as_slot(last);
-  if (write) write_ = write;
-  unseen_ = last.writes();
+// Moves what is known of living threads to a new table.
+void Histories::make_table(History& history, std::uint64_t size) {
+  auto* const table = static_cast<Entry*>(arena_.take(size * sizeof(Entry)));
+  std::uint64_t used = 0;
+  const auto move = [&](const Entry& entry) {
+    if (entry.last == 0 || ended(actor(entry))) return;
+    *place_in(table, size, actor(entry)) = entry;
+    ++used;
+  };
+  if (history.many == nullptr) {
+    for (const Entry& entry : history.few) move(entry);
+  } else {
+    const std::uint64_t old_size = history.few[0].last;
+    for (std::uint64_t n = 0; n < old_size; ++n) move(history.many[n]);
+    give_back(history.many, old_size);
+  }
+  history.many = table;
+  history.few[0] = {size, used};
 }
 
-bool History::drop() {
-  write_ = Touch();
-  unseen_ = false;
-  return ++used_up_ < Touch::kMaxActor;
+HistoryId Histories::copy(HistoryId id) {
+  const HistoryId other = pool_.add(arena_);
+  const History& from = pool_[id];
+  History& to = pool_[other];
+  to = from;
+  if (from.many == nullptr) return other;
+  const std::uint64_t size = from.few[0].last;
+  to.many = static_cast<Entry*>(arena_.take(size * sizeof(Entry)));
+  std::copy(from.many, from.many + size, to.many);
+  return other;
 }
 
-void History::remember_reader(const Touch& reader, HistoryId id, Lanes& of_writer, Arena& arena) {
-  if (of_writer.ended()) return;
-  of_writer.last(id, arena).bits |= Lanes::kReadSince;
-  of_writer.reader(id, arena) = reader;
+void Histories::drop(HistoryId id) {
+  History& history = pool_[id];
+  if (history.many != nullptr) give_back(history.many, history.few[0].last);
+  history = History();
+  pool_.remove(id);
+}
+
+Stamp Histories::last_of(HistoryId id, Actor of) const {
+  const Entry* const entry = find(pool_[id], of);
+  return entry != nullptr ? entry->last : 0;
+}
+
+bool Histories::pass(HistoryId id, Stamp last, Stamp write, Stamp now, Split* split) {
+  History& history = pool_[id];
+  if (write == 0) write = history.write;
+  history.write = write;
+  const Spot& from = spots_[spot_of(last)];
+  const Spot& to = spots_[spot_of(now)];
+
+  if (!ended(from.actor)) {
+    Entry& theirs = find_or_add(history, from.actor);
+    theirs = {last, is_write(from.kind) && is_read(to.kind) ? now : 0};
+  }
+  Entry& mine = find_or_add(history, to.actor);
+  bool found = false;
+  if (mine.last != 0) {
+    const EventKind p = spots_[spot_of(mine.last)].kind;
+    if (is_write(p) && !is_read(to.kind)) {
+      if (mine.reader != 0) {
+        *split = {SplitCase::kWriteReadWrite, mine.last, mine.reader};
+        found = true;
+      }
+    } else if (write > mine.last) {
+      *split = {is_write(p)        ? SplitCase::kWriteWriteRead
+                : is_read(to.kind) ? SplitCase::kReadWriteRead
+                                   : SplitCase::kReadWriteWrite,
+                mine.last, write};
+      found = true;
+    }
+  }
+  mine = {now, 0};
+  return found;
 }
 
 }  // namespace heddle::avio

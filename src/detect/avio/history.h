@@ -1,4 +1,4 @@
-// History: what AVIO remembers about bytes that more than one thread has touched.
+// Histories: what AVIO remembers about locations that more than one thread has touched.
 //
 // The definition (Lu et al., ASPLOS 2006, section 2.2) looks at every pair of consecutive accesses
 // P, I of one thread to one location and at the sequence of remote accesses between them:
@@ -11,26 +11,27 @@
 // A read-modify-write is a read and then a write with nothing between them: as I its read decides,
 // as P its write does, as R it is a write, and being first after a write it is a read.
 //
-// What suffices to decide every pair, in constant time, whatever the number of threads:
+// What suffices to decide every pair, in constant time, whatever the number of threads, at the
+// moments at which the location passes from one thread to another:
 //
 //   - the last write. Between P and I lies no access of their own thread, so if the last write is
 //     younger than P it is remote, and if it is older than P no remote write lies between.
 //   - per thread, its last access (the next access's P) and, when that was a write and the very
 //     next access by anybody was a remote read, that read. For the same reason "the first remote
-//     access after P" is "the next access after P", which is known one access later and can be put
-//     down with the writer.
+//     access after P" is "the next access after P", which is the access by which the location
+//     passes on, and can be put down with the writer.
 //
 // R, the remote access that is reported: in cases 2, 3 and 6 the last remote write before I (the
 // one whose value I sees or destroys); in case 5 the first remote read after P.
 //
-// The last accesses of a thread to shared bytes stand together, in its Lanes: threads go through
-// memory in their own order, and bytes that became shared one after the other have histories of
-// neighbouring numbers, so a thread finds its next last access in the line of the one before. A
-// thread that ended can never be I again; its lanes go with it. Memory is bounded by the live
-// threads that touched the bytes.
+// A history is one cache line: the last write, and what is known of three threads. One that more
+// threads visit has a table of them. A thread that ended can never be I again: its place goes to
+// another. Memory is bounded by the live threads that touched the location.
 #pragma once
 
 #include "detect/avio/arena.h"
+#include "detect/avio/pool.h"
+#include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
 
 #include <array>
@@ -39,129 +40,64 @@
 
 namespace heddle::avio {
 
-using HistoryId = std::uint32_t;
+using HistoryId = std::uint32_t;  // 0 = none
 
 struct Split {
   SplitCase split{};
-  Touch p, r;
+  Stamp p{}, r{};
 };
 
-// One thread's last access to the bytes of each history. In place of the thread, which is known, a
-// slot holds the generation of the history: numbers of histories are given out again, and what was
-// written for another generation is as good as nothing. The form is kReadSince when the access was
-// a write and the next access by anybody was a remote read, which then stands in `reader`.
-class Lanes {
+class Histories {
  public:
-  static constexpr std::uint64_t kReadSince = std::uint64_t{1} << 42;
+  explicit Histories(const Spots& spots) : spots_(spots) { forget_everything(); }
 
-  Touch& last(HistoryId id, Arena& arena) {
-    Touch* const lane = find(last_, id);
-    return (lane != nullptr ? lane : make(last_, id, arena))[id % kLane];
-  }
-  Touch& reader(HistoryId id, Arena& arena) {
-    Touch* const lane = find(readers_, id);
-    return (lane != nullptr ? lane : make(readers_, id, arena))[id % kLane];
-  }
-  // Null if there cannot be one.
-  Touch* existing(HistoryId id) {
-    Touch* const lane = find(last_, id);
-    return lane != nullptr ? lane + id % kLane : nullptr;
-  }
+  void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
+  void end(Actor actor) { ended_[actor] = true; }
+  bool ended(Actor actor) const { return ended_[actor]; }
 
-  bool ended() const { return ended_; }
-  void end(Arena& arena);
+  HistoryId add() { return pool_.add(arena_); }
+  HistoryId copy(HistoryId id);
+  void drop(HistoryId id);
+
+  // The location passes from the thread of `last`, the latest access, to the thread of `now`.
+  // `write` is the last write that the former made since it came, 0 if none. True and `*split`
+  // filled when `now` is the I of an unserializable split.
+  bool pass(HistoryId id, Stamp last, Stamp write, Stamp now, Split* split);
+
+  // The last access of this thread before the location passed to others, 0 if there is none.
+  Stamp last_of(HistoryId id, Actor actor) const;
+
+  void forget_everything();
+  std::size_t live() const { return pool_.live() - 1; }
+  std::size_t bytes() const { return arena_.bytes(); }
 
  private:
-  static constexpr std::uint32_t kLane = 8;
-  using Directory = std::vector<Touch*>;  // by number of the lane; null where nothing was touched
+  struct Entry {  // of one thread; all zero is free
+    Stamp last{};
+    Stamp
+        reader{};  // the first remote read after `last`, if that was a write and nothing was first
+  };
+  struct alignas(64) History {
+    Stamp write{};  // the last one before the thread came that has the location now
+    Entry* many{};  // not null: a table by actor, whose size and use `few[0]` holds
+    std::array<Entry, 3> few{};
+  };
+  static constexpr std::uint64_t kFirstTable = 8;
 
-  static Touch* find(const Directory& lanes, HistoryId id) {
-    return id / kLane < lanes.size() ? lanes[id / kLane] : nullptr;
+  Actor actor(const Entry& entry) const { return spots_[spot_of(entry.last)].actor; }
+  Entry* find(const History& history, Actor actor) const;
+  Entry& find_or_add(History& history, Actor actor);
+  Entry* place_in(Entry* table, std::uint64_t size, Actor actor) const;
+  Entry& add_to_table(History& history, Actor actor);
+  void make_table(History& history, std::uint64_t size);
+  void give_back(Entry* table, std::uint64_t size) {
+    arena_.give_back(table, size * sizeof(Entry));
   }
-  static Touch* make(Directory& lanes, HistoryId id, Arena& arena);
 
-  Directory last_;
-  Directory readers_;
-  bool ended_ = false;
+  const Spots& spots_;
+  Arena arena_;
+  Pool<History> pool_;
+  std::vector<bool> ended_;  // by actor
 };
-
-// Half a cache line, and the lanes. All zero but the generation is a history without accesses.
-class alignas(32) History {
- public:
-  // The accesses before belonged to this one's thread only.
-  void start(const Touch& owner, HistoryId id, Lanes& lanes, Arena& arena);
-  // Takes over what `other` knows.
-  void copy(const History& other, HistoryId other_id, HistoryId id, std::vector<Lanes>& all,
-            Arena& arena);
-  // Forgets everything. False if the number must not be given out again.
-  bool drop();
-
-  // The thread with the lanes `mine`, whose access was the latest, has gone on alone: its last
-  // access since, and its last write if there was one.
-  void catch_up(const Touch& last, const Touch& write, HistoryId id, Lanes& mine, Arena& arena);
-
-  // Takes note of an access of the thread that has the lanes `mine`. True and `*out` filled when it
-  // is the I of an unserializable split.
-  bool on(const Touch& touch, HistoryId id, Lanes& mine, std::vector<Lanes>& all, Arena& arena,
-          Split* out) {
-    Touch& slot = mine.last(id, arena);
-    bool found = false;
-    if (is_current(slot)) {
-      const bool wrote = slot.writes();
-      if (wrote && !touch.reads()) {
-        if ((slot.bits & Lanes::kReadSince) != 0) {
-          *out = {SplitCase::kWriteReadWrite, as_touch(slot, touch), mine.reader(id, arena)};
-          found = true;
-        }
-      } else if (write_.ordinal() > slot.ordinal()) {
-        *out = {wrote           ? SplitCase::kWriteWriteRead
-                : touch.reads() ? SplitCase::kReadWriteRead
-                                : SplitCase::kReadWriteWrite,
-                as_touch(slot, touch), write_};
-        found = true;
-      }
-    }
-    slot = as_slot(touch);
-    if (unseen_) {
-      if (touch.reads() && write_.actor() != touch.actor()) {
-        remember_reader(touch, id, all[write_.actor()], arena);
-      }
-      unseen_ = false;
-    }
-    if (touch.writes()) {
-      write_ = touch;
-      unseen_ = true;
-    }
-    return found;
-  }
-
-  // The last access of the thread of `touch`; empty if there is none.
-  Touch last(const Touch& touch, HistoryId id, Lanes& mine) const {
-    const Touch* const slot = mine.existing(id);
-    return slot != nullptr && is_current(*slot) ? as_touch(*slot, touch) : Touch();
-  }
-
- private:
-  static constexpr unsigned kActorShift = 44;
-  static constexpr std::uint64_t kBelowActor = (std::uint64_t{1} << kActorShift) - 1;
-
-  // In a slot the generation stands where a touch has its actor. It is never 0 there.
-  std::uint32_t generation() const { return used_up_ + 1; }
-  bool is_current(const Touch& slot) const { return slot.actor() == generation(); }
-  Touch as_slot(const Touch& touch) const {
-    return {(touch.bits & kBelowActor) | std::uint64_t{generation()} << kActorShift, touch.site,
-            touch.context};
-  }
-  static Touch as_touch(const Touch& slot, const Touch& of_same_thread) {
-    return {(slot.bits & kBelowActor & ~Lanes::kReadSince) | (of_same_thread.bits & ~kBelowActor),
-            slot.site, slot.context};
-  }
-  void remember_reader(const Touch& reader, HistoryId id, Lanes& of_writer, Arena& arena);
-
-  Touch write_;                // the last write
-  std::uint32_t used_up_ = 0;  // generations before this one
-  bool unseen_ = false;        // nobody accessed the bytes since write_
-};
-static_assert(sizeof(History) == 32);
 
 }  // namespace heddle::avio

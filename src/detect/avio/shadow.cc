@@ -1,9 +1,10 @@
 #include "detect/avio/shadow.h"
 
 #include "base/check.h"
-#include "detect/avio/pair_log.h"
 
 #include <algorithm>
+
+#include <sys/mman.h>
 
 namespace heddle::avio {
 namespace {
@@ -12,263 +13,314 @@ constexpr std::uint8_t kLow = 0x0f;
 constexpr std::uint8_t kHigh = 0xf0;
 constexpr std::uint8_t kAll = 0xff;
 
+void* reserve(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  HEDDLE_CHECK(memory != MAP_FAILED);
+  return memory;
+}
+
 }  // namespace
 
-Shadow::Shadow(Granules granules, TripleSink& sink, PairLog* pairs)
+Shadow::Shadow(Granules granules, const Spots& spots, TripleSink& sink, PairLog* pairs)
     : granules_(granules),
       cell_shift_(granules.cell_shift()),
+      fast_end_(granules.size == 1 ? Address{1} << kAddressBits : 0),
+      spots_(spots),
       sink_(sink),
       pairs_(pairs),
-      cache_(std::size_t{1} << kFewCacheBits) {}
-
-void Shadow::begin(Actor actor) {
-  HEDDLE_CHECK(actor == actors_.size());
-  actors_.emplace_back();
+      table_(static_cast<Chunk**>(reserve(sizeof(Chunk*) << (kAddressBits - kChunkBits)))),
+      histories_(spots) {
+  HEDDLE_CHECK(is_granule(granules.size));
 }
 
-Shadow::Page* Shadow::look_up_page(std::uint64_t number) const {
-  const auto at = pages_.find(number);
-  if (at == pages_.end()) return nullptr;
-  cache_[cache_index(number)] = {number, at->second};
-  return at->second;
+Shadow::~Shadow() {
+  forget_everything();
+  munmap(static_cast<void*>(table_), sizeof(Chunk*) << (kAddressBits - kChunkBits));
 }
 
-Shadow::Page& Shadow::add_page(std::uint64_t number) {
-  Page* const page = static_cast<Page*>(arena_.take(sizeof(Page)));
-  pages_[number] = page;
-  if (pages_.size() > cache_.size() / 2 && cache_shift_ > 64 - kManyCacheBits) {
-    cache_shift_ -= 2;
-    cache_.assign(std::size_t{1} << (64 - cache_shift_), CacheEntry());
-  }
-  cache_[cache_index(number)] = {number, page};
-  return *page;
+Shadow::Chunk* Shadow::find_chunk(std::uint64_t number) const {
+  if (number >> (kAddressBits - kChunkBits) == 0) return table_[number];
+  const auto at = far_.find(number);
+  return at != far_.end() ? at->second : nullptr;
 }
 
-template <typename Visit>
-void Shadow::for_each_state(const Place& place, Visit visit) {
-  Cell& at = cell(place.cell);
-  if (form(at.half[0]) != kParts) {
-    const bool joined = form(at.half[1]) == kJoined;
-    const bool empty = !at.half[0] && !at.half[1];
-    if (place.mask == kAll) {
-      if (empty) at.half[1] = state_of(kJoined, 0);
-      visit(at.half[0], joined || empty ? kAll : kLow);
-      if (!joined && !empty) visit(at.half[1], kHigh);
-      return;
-    }
-    if (place.mask == kLow || place.mask == kHigh) {
-      if (joined) at.half[1] = copy(at.half[0]);
-      visit(at.half[place.mask == kLow ? 0 : 1], place.mask);
-      return;
-    }
-    divide(at);
-  }
-  for_each_part(at, place.mask, visit);
+Shadow::Chunk& Shadow::chunk_of(std::uint64_t cell) {
+  const std::uint64_t number = cell / kChunkCells;
+  if (Chunk* const known = find_chunk(number)) return *known;
+  auto* const chunk = static_cast<Chunk*>(reserve(sizeof(Chunk)));
+  (number >> (kAddressBits - kChunkBits) == 0 ? table_[number] : far_[number]) = chunk;
+  chunks_.push_back(number);
+  return *chunk;
 }
 
-template <typename Visit>
-void Shadow::for_each_part(Cell& cell, std::uint8_t mask, Visit visit) {
-  Word& word = words_[cell.half[0].site];
-  std::size_t count = 0;
-  std::uint8_t known = 0;
-  while (count < 8 && word.masks[count] != 0) known |= word.masks[count++];
-  // What is covered partly is divided, so that every part is inside the mask or outside of it.
-  for (std::size_t i = 0, before = count; i < before; ++i) {
-    const auto inside = static_cast<std::uint8_t>(word.masks[i] & mask);
-    if (inside == 0 || inside == word.masks[i]) continue;
-    word.masks[i] = inside ^ word.masks[i];
-    word.masks[count] = inside;
-    word.states[count] = copy(word.states[i]);
-    ++count;
-  }
-  if (const auto fresh = static_cast<std::uint8_t>(mask & ~known); fresh != 0) {
-    word.masks[count] = fresh;
-    word.states[count] = State();
-    ++count;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if ((word.masks[i] & mask) != 0) visit(word.states[i], word.masks[i]);
+Touch Shadow::touch(Stamp stamp) const {
+  const Spot& from = spot(stamp);
+  return Touch::make(from.actor, from.kind, ordinal_of(stamp), from.site, from.context);
+}
+
+void Shadow::visit_cells(Stamp now, bool writes, Address address, std::uint32_t size) {
+  if (size == 0) return;
+  const Address end = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
+  const std::uint64_t first_cell = address >> cell_shift_;
+  const std::uint64_t last_cell = end >> cell_shift_;
+  for (std::uint64_t cell = first_cell; cell <= last_cell; ++cell) {
+    const Address from = cell == first_cell ? address : cell << cell_shift_;
+    const Address to = cell == last_cell ? end : ((cell + 1) << cell_shift_) - 1;
+    visit({now, writes, address, size, cell}, granules_.mask(from, to));
   }
 }
 
-void Shadow::access(const Touch& touch, const Place& place) {
-  for_each_state(place,
-                 [&](State& state, std::uint8_t mask) { access_state(touch, state, mask, place); });
+void Shadow::visit(const Visit& visit, std::uint8_t mask) {
+  Chunk& chunk = chunk_of(visit.cell);
+  const std::size_t place = visit.cell % kChunkCells;
+  const Stamps& last = chunk.last[place];
+  if (last[0] == 0 && last[1] == 0) chunk.touched.set(place / kPageCells);
+  const bool halves = mask == kAll || mask == kLow || mask == kHigh;
+  if (halves && last[1] != kByBytes) {
+    visit_halves(visit, chunk, place, mask);
+  } else {
+    visit_bytes(visit, by_bytes(chunk, place), mask);
+  }
 }
 
-void Shadow::access_state(const Touch& touch, State& state, std::uint8_t mask, const Place& place) {
-  if (form(state) != kShared) {
-    // Nobody else is concerned: empty, this thread's own, or that of a thread that ended.
-    if (!state || state.actor() == touch.actor() || actors_[state.actor()].ended()) {
-      state = touch;
-      return;
-    }
-    const HistoryId id = histories_.add(arena_);
-    histories_[id].start(state, id, actors_[state.actor()], arena_);
-    state = state_of(kShared, id);
-  }
-  History& history = histories_[state.site];
-  Lanes& mine = actors_[touch.actor()];
-  if (pairs_ != nullptr) {
-    const Touch before = history.last(touch, state.site, mine);
-    if (before) pairs_->note(before.site, touch.site);
+// Nobody else is concerned: the location is untouched, this thread's, or that of a thread that
+// ended and had it for itself.
+bool Shadow::stays(Stamp last) const {
+  if (last >= turn_ || last == 0) return true;
+  const Actor owner = spot(last).actor;
+  return owner == actor_ || ((last & kShared) == 0 && histories_.ended(owner));
+}
+
+// `write` may be null where nothing is shared.
+void Shadow::go_on(const Visit& visit, Stamp& last, Stamp* write) {
+  if (pairs_ != nullptr && last != 0 && spot(last).actor == actor_) note_pair(last, visit.now);
+  if (visit.writes && (last & kShared) != 0) *write = visit.now;
+  last = visit.now | (last & kShared);
+}
+
+// The bytes of the mask pass to another thread.
+void Shadow::pass(const Visit& visit, std::uint8_t mask, Stamp& last, Stamp& write,
+                  HistoryId& history) {
+  if ((last & kShared) == 0) {
+    history = histories_.add();
+    write = 0;
+  } else if (pairs_ != nullptr) {
+    if (const Stamp before = histories_.last_of(history, actor_)) note_pair(before, visit.now);
   }
   Split split;
-  if (history.on(touch, state.site, mine, actors_, arena_, &split)) {
-    sink_.on_triple({split.split, split.p, split.r, touch, place.cell << cell_shift_, mask,
-                     place.address, place.size});
+  if (histories_.pass(history, last & ~kShared, write, visit.now, &split)) {
+    sink_.on_triple({split.split, touch(split.p), touch(split.r), touch(visit.now),
+                     visit.cell << cell_shift_, mask, visit.address, visit.size});
   }
+  last = visit.now | kShared;
+  write = visit.writes ? visit.now : 0;
 }
 
-void Shadow::catch_up(const Touch& last, const Touch& write, const Place& place) {
-  for_each_state(place, [&](State& state, std::uint8_t) {
-    if (form(state) != kShared) {
-      state = last;
-    } else {
-      histories_[state.site].catch_up(last, write, state.site, actors_[last.actor()], arena_);
-    }
-  });
-}
-
-Shadow::State Shadow::copy(const State& state) {
-  if (form(state) != kShared) return state;
-  const HistoryId id = histories_.add(arena_);
-  histories_[id].copy(histories_[state.site], state.site, id, actors_, arena_);
-  return state_of(kShared, id);
-}
-
-void Shadow::drop(State& state) {
-  if (form(state) == kShared && histories_[state.site].drop()) histories_.remove(state.site);
-  state = State();
-}
-
-// Turns a joined cell or two halves into parts.
-void Shadow::divide(Cell& cell) {
-  const std::uint32_t index = words_.add(arena_);
-  Word& word = words_[index];
-  std::size_t count = 0;
-  const bool joined = form(cell.half[1]) == kJoined;
-  if (cell.half[0]) {
-    word.masks[count] = joined ? kAll : kLow;
-    word.states[count++] = cell.half[0];
-  }
-  if (cell.half[1] && !joined) {
-    word.masks[count] = kHigh;
-    word.states[count++] = cell.half[1];
-  }
-  cell.half[0] = state_of(kParts, index);
-  cell.half[1] = State();
-}
-
-void Shadow::clear(Cell& cell, std::uint8_t mask) {
-  if (!cell.half[0] && !cell.half[1]) return;
-  if (form(cell.half[0]) != kParts) {
-    if (form(cell.half[1]) == kJoined) {
-      if (mask == kAll) {
-        drop(cell.half[0]);
-        cell.half[1] = State();
-        return;
-      }
-    } else if (mask == kAll || mask == kLow || mask == kHigh) {
-      if ((mask & kLow) != 0) drop(cell.half[0]);
-      if ((mask & kHigh) != 0) drop(cell.half[1]);
+void Shadow::visit_halves(const Visit& visit, Chunk& chunk, std::size_t place, std::uint8_t mask) {
+  Stamps& last = chunk.last[place];
+  SharedHalves& shared = chunk.shared[place];
+  if (mask == kAll) {
+    const bool alike = last[0] == last[1] &&
+                       ((last[0] & kShared) == 0 || (shared.write[0] == shared.write[1] &&
+                                                     shared.history[0] == shared.history[1]));
+    if (alike && !stays(last[0])) {
+      pass(visit, kAll, last[0], shared.write[0], shared.history[0]);
+      last[1] = last[0];
+      shared.write[1] = shared.write[0];
+      shared.history[1] = shared.history[0];
       return;
     }
-    divide(cell);
   }
-  const std::uint32_t index = cell.half[0].site;
-  Word& word = words_[index];
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < 8 && word.masks[i] != 0; ++i) {
-    const auto rest = static_cast<std::uint8_t>(word.masks[i] & ~mask);
-    if (rest == 0) {
-      drop(word.states[i]);
+  for (const std::size_t half : {0u, 1u}) {
+    const std::uint8_t part = half == 0 ? kLow : kHigh;
+    if ((mask & part) == 0) continue;
+    if (stays(last[half])) {
+      go_on(visit, last[half], &shared.write[half]);
       continue;
     }
-    const State state = word.states[i];
-    word.masks[kept] = rest;
-    word.states[kept] = state;
-    ++kept;
-  }
-  for (std::size_t i = kept; i < 8; ++i) word.masks[i] = 0;
-  if (kept == 0) {
-    word = Word();
-    words_.remove(index);
-    cell = Cell();
+    if ((last[half] & kShared) != 0 && (last[1 - half] & kShared) != 0 &&
+        shared.history[0] == shared.history[1]) {
+      shared.history[half] = histories_.copy(shared.history[half]);
+    }
+    pass(visit, part, last[half], shared.write[half], shared.history[half]);
   }
 }
 
-void Shadow::clear_page(Page& page, unsigned from, unsigned to) {
-  for (unsigned i = from; i < to; ++i) clear(page.cells[i], kAll);
+// Those with the same past together.
+void Shadow::visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask) {
+  std::uint8_t left = mask;
+  while (left != 0) {
+    const auto first = static_cast<unsigned>(std::countr_zero(left));
+    Stamp& last = bytes.last[first];
+    if (stays(last)) {
+      left = static_cast<std::uint8_t>(left & ~(1u << first));
+      go_on(visit, last, bytes.shared != nullptr ? &bytes.shared->write[first] : nullptr);
+      continue;
+    }
+    SharedBytes& shared = shared_of(bytes);
+    const bool was_shared = (last & kShared) != 0;
+    std::uint8_t alike = 0;
+    bool others = false;  // with the same history
+    for (unsigned n = 0; n < 8; ++n) {
+      const bool same_history = was_shared && (bytes.last[n] & kShared) != 0 &&
+                                shared.history[n] == shared.history[first];
+      const bool same = bytes.last[n] == last &&
+                        (!was_shared || (same_history && shared.write[n] == shared.write[first]));
+      if (same && (left >> n & 1) != 0) {
+        alike = static_cast<std::uint8_t>(alike | 1u << n);
+      } else {
+        others = others || same_history;
+      }
+    }
+    if (others) shared.history[first] = histories_.copy(shared.history[first]);
+    pass(visit, alike, last, shared.write[first], shared.history[first]);
+    for (unsigned n = first + 1; n < 8; ++n) {
+      if ((alike >> n & 1) == 0) continue;
+      bytes.last[n] = last;
+      shared.write[n] = shared.write[first];
+      shared.history[n] = shared.history[first];
+    }
+    left = static_cast<std::uint8_t>(left & ~alike);
+  }
+}
+
+// The bytes of a cell that is kept by bytes, from now on if not already.
+Shadow::Bytes& Shadow::by_bytes(Chunk& chunk, std::size_t place) {
+  Stamps& last = chunk.last[place];
+  if (last[1] == kByBytes) return bytes_[static_cast<std::uint32_t>(last[0])];
+  const std::uint32_t index = bytes_.add(arena_);
+  HEDDLE_CHECK(index >> kOrdinalShift == 0);
+  Bytes& bytes = bytes_[index];
+  for (std::size_t n = 0; n < 8; ++n) bytes.last[n] = last[n / 4];
+  if (((last[0] | last[1]) & kShared) != 0) {
+    SharedBytes& shared = shared_of(bytes);
+    for (std::size_t n = 0; n < 8; ++n) {
+      shared.write[n] = chunk.shared[place].write[n / 4];
+      shared.history[n] = chunk.shared[place].history[n / 4];
+    }
+  }
+  last = {index, kByBytes};
+  return bytes;
+}
+
+Shadow::SharedBytes& Shadow::shared_of(Bytes& bytes) {
+  if (bytes.shared == nullptr) {
+    bytes.shared = static_cast<SharedBytes*>(arena_.take(sizeof(SharedBytes)));
+  }
+  return *bytes.shared;
+}
+
+void Shadow::drop(Bytes& bytes, std::uint8_t mask) {
+  for (unsigned n = 0; n < 8; ++n) {
+    if ((mask >> n & 1) == 0) continue;
+    const bool was_shared = (bytes.last[n] & kShared) != 0;
+    bytes.last[n] = 0;
+    if (!was_shared) continue;
+    const HistoryId history = bytes.shared->history[n];
+    bool others = false;
+    for (unsigned m = 0; m < 8; ++m) {
+      others = others || ((bytes.last[m] & kShared) != 0 && bytes.shared->history[m] == history);
+    }
+    if (!others) histories_.drop(history);
+  }
+}
+
+void Shadow::clear(Chunk& chunk, std::size_t place, std::uint8_t mask) {
+  Stamps& last = chunk.last[place];
+  if (last[0] == 0 && last[1] == 0) return;
+  if (last[1] != kByBytes && (mask == kAll || mask == kLow || mask == kHigh)) {
+    const auto& history = chunk.shared[place].history;
+    for (const std::size_t half : {0u, 1u}) {
+      if ((mask & (half == 0 ? kLow : kHigh)) == 0) continue;
+      const bool was_shared = (last[half] & kShared) != 0;
+      last[half] = 0;
+      if (!was_shared) continue;
+      const bool other = (last[1 - half] & kShared) != 0 && history[0] == history[1];
+      if (!other) histories_.drop(history[half]);
+    }
+    return;
+  }
+  Bytes& bytes = by_bytes(chunk, place);
+  drop(bytes, mask);
+  const bool empty =
+      std::all_of(bytes.last.begin(), bytes.last.end(), [](Stamp stamp) { return stamp == 0; });
+  if (!empty) return;
+  if (bytes.shared != nullptr) arena_.give_back(bytes.shared, sizeof(SharedBytes));
+  bytes = Bytes();
+  bytes_.remove(static_cast<std::uint32_t>(last[0]));
+  last = Stamps();
+}
+
+// What was never touched costs nothing.
+void Shadow::forget_in_chunk(std::uint64_t number, std::uint64_t first_cell,
+                             std::uint64_t end_cell) {
+  Chunk& chunk = *find_chunk(number);
+  const std::uint64_t base = number * kChunkCells;
+  std::size_t at = std::max(first_cell, base) - base;
+  const std::size_t end = std::min(end_cell - base, kChunkCells);
+  while (at < end) {
+    const std::size_t page = at / kPageCells;
+    const std::size_t page_end = std::min(end, (page + 1) * kPageCells);
+    const bool whole = at == page * kPageCells && page_end == at + kPageCells;
+    if (!chunk.touched.test(page)) {
+      at = page_end;
+      continue;
+    }
+    for (; at < page_end; ++at) clear(chunk, at, kAll);
+    if (whole) chunk.touched.reset(page);
+  }
+}
+
+void Shadow::forget_cells(std::uint64_t first, std::uint64_t end) {
+  const std::uint64_t first_chunk = first / kChunkCells;
+  const std::uint64_t last_chunk = (end - 1) / kChunkCells;
+  if (last_chunk - first_chunk < chunks_.size()) {
+    for (std::uint64_t number = first_chunk; number <= last_chunk; ++number) {
+      if (find_chunk(number) != nullptr) forget_in_chunk(number, first, end);
+    }
+    return;
+  }
+  for (const std::uint64_t number : chunks_) {
+    if (number >= first_chunk && number <= last_chunk) forget_in_chunk(number, first, end);
+  }
 }
 
 void Shadow::forget(Address address, std::uint64_t size) {
   if (size == 0) return;
   const Address last = address + size - 1 < address ? ~Address{0} : address + size - 1;
-  std::uint64_t first_cell = address >> cell_shift_;
-  std::uint64_t end_cell = (last >> cell_shift_) + 1;
+  const std::uint64_t first_cell = address >> cell_shift_;
+  const std::uint64_t last_cell = last >> cell_shift_;
   const auto edge = [&](std::uint64_t cell, Address from, Address to) {
-    if (Page* at = find_page(cell >> kPageBits)) {
-      clear(at->cells[cell & (kPageCells - 1)], granules_.mask(from, to));
-    }
+    Chunk* const chunk = find_chunk(cell / kChunkCells);
+    if (chunk == nullptr) return;
+    const std::size_t place = cell % kChunkCells;
+    if (chunk->touched.test(place / kPageCells)) clear(*chunk, place, granules_.mask(from, to));
   };
-  if (first_cell + 1 == end_cell) return edge(first_cell, address, last);
-  if (granules_.mask(address, ((first_cell + 1) << cell_shift_) - 1) != kAll) {
-    edge(first_cell, address, ((first_cell + 1) << cell_shift_) - 1);
-    ++first_cell;
-  }
-  if (granules_.mask((end_cell - 1) << cell_shift_, last) != kAll) {
-    edge(end_cell - 1, (end_cell - 1) << cell_shift_, last);
-    --end_cell;
-  }
-  if (first_cell >= end_cell) return;
-
-  // Whole cells from here on; whole pages are given back. A block much larger than what was
-  // touched of it costs what was touched.
-  const auto forget_in_page = [&](std::uint64_t number, Page& at) {
-    const std::uint64_t base = number << kPageBits;
-    const std::uint64_t from = std::max(first_cell, base) - base;
-    const std::uint64_t to = std::min(end_cell, base + kPageCells) - base;
-    clear_page(at, static_cast<unsigned>(from), static_cast<unsigned>(to));
-    return from == 0 && to == kPageCells;
-  };
-  const std::uint64_t first_page = first_cell >> kPageBits;
-  const std::uint64_t last_page = (end_cell - 1) >> kPageBits;
-  const auto release = [&](std::uint64_t number, Page* page) {
-    arena_.give_back(page, sizeof(Page));
-    CacheEntry& entry = cache_[cache_index(number)];
-    if (entry.number == number) entry = CacheEntry();
-  };
-  if (last_page - first_page < pages_.size()) {
-    for (std::uint64_t number = first_page; number <= last_page; ++number) {
-      Page* at = find_page(number);
-      if (at == nullptr || !forget_in_page(number, *at)) continue;
-      release(number, at);
-      pages_.erase(number);
-    }
-  } else {
-    for (auto at = pages_.begin(); at != pages_.end();) {
-      auto here = at++;
-      if (here->first < first_page || here->first > last_page) continue;
-      if (!forget_in_page(here->first, *here->second)) continue;
-      release(here->first, here->second);
-      pages_.erase(here);
-    }
-  }
+  if (first_cell == last_cell) return edge(first_cell, address, last);
+  edge(first_cell, address, ((first_cell + 1) << cell_shift_) - 1);
+  edge(last_cell, last_cell << cell_shift_, last);
+  if (first_cell + 1 < last_cell) forget_cells(first_cell + 1, last_cell);
 }
 
 void Shadow::forget_everything() {
-  pages_.clear();
-  cache_.assign(cache_.size(), CacheEntry());
-  words_ = Pool<Word>();
-  histories_ = Pool<History>();
+  for (const std::uint64_t number : chunks_) {
+    munmap(find_chunk(number), sizeof(Chunk));
+    if (number >> (kAddressBits - kChunkBits) == 0) table_[number] = nullptr;
+  }
+  far_.clear();
+  chunks_.clear();
+  bytes_ = Pool<Bytes>();
   arena_ = Arena();
-  actors_.clear();
+  histories_.forget_everything();
+  turn_ = ~Stamp{0};
 }
 
 Shadow::Memory Shadow::memory() const {
-  Memory out{pages_.size(), words_.live(), histories_.live(), arena_.bytes()};
-  return out;
+  std::size_t pages = 0;
+  for (const std::uint64_t number : chunks_) pages += find_chunk(number)->touched.count();
+  return {histories_.live(), pages * kPageCells * (sizeof(Stamps) + sizeof(SharedHalves)) +
+                                 arena_.bytes() + histories_.bytes()};
 }
 
 }  // namespace heddle::avio

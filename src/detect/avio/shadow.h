@@ -1,44 +1,45 @@
-// Shadow: the memory of AVIO about locations that several threads touch.
+// Shadow: the memory of AVIO, by address.
 //
-// The Front (avio/front.h) tells it when bytes change hands; only here are splits found. Exact
-// bytes, at the price of words. One Cell of 32 bytes stands for 8 bytes of the program and has
-// three forms:
+// AVIO's own observation (section 4.1) is that an unserializable interleaving can only be completed
+// where a location changes hands. One thread runs at a time, in turns; and while nobody else comes,
+// of all that a thread does to a location
 //
-//   joined   one State for all eight bytes: they have always been accessed together
-//   halves   one State for bytes 0–3 and one for bytes 4–7
-//   parts    up to eight States with byte masks in a Word of their own, for all other mixtures
+//   - only its first access can be the I of a split: the P of every other one is its own;
+//   - only its last access can be the P of a later split;
+//   - only its last write can be an R for others, besides a first access that is a read.
 //
-// The bytes of a State have the same history, so one State decides for all of them what byte-wise
-// shadows would decide eight times. An access that covers a State partly divides it first (both
-// parts inherit the history).
+// So the Shadow keeps, for every location, the last access by anybody and, where several threads
+// come, the last write of the thread that made it; and asks the history of the location
+// (avio/history.h), which judges, only when the location passes from one thread to another.
+// Everything else is one comparison (was the last access in this turn?) and a store. A location
+// that one thread has to itself has no history: what it did before a second one came can only be a
+// P, and its last access is there for that.
 //
-// A State is empty, exclusive (one thread only: its last access, nothing else can matter yet), or
-// shared (a History). It becomes shared when a second thread arrives while the first still lives;
-// accesses before that arrival can only serve as the first thread's P.
+// Exact bytes, at the price of words: locations are halves of 8-byte cells, and single bytes in
+// cells that were ever accessed in other pieces than halves. Locations that have always been
+// accessed together share one history, until one of them is accessed without the others.
 //
-// Coarser granules (2, 4, 8) were rounded to by the Front; with 64-byte lines a cell stands for a
-// line. Cells live in pages of 512, found by a hash table behind a direct-mapped cache.
+// Cells stand in chunks of reserved address space that the kernel fills with zeros where it is
+// touched, behind a direct table of them. Memory that is allocated or freed starts afresh: every
+// granule that overlaps the block is forgotten.
 #pragma once
 
 #include "detect/avio/arena.h"
 #include "detect/avio/granules.h"
 #include "detect/avio/history.h"
+#include "detect/avio/pair_log.h"
 #include "detect/avio/pool.h"
+#include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
 
 #include <array>
-#include <bit>
+#include <bitset>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
-#include <absl/container/flat_hash_set.h>
 
 namespace heddle::avio {
-
-class PairLog;
 
 // Takes the triples as they are found.
 class TripleSink {
@@ -52,109 +53,149 @@ class TripleSink {
 
 class Shadow {
  public:
-  // Some bytes of one cell, and the access that concerns them.
-  struct Place {
-    std::uint64_t cell{};
-    std::uint8_t mask{};
-    Address address{};
-    std::uint32_t size{};
-  };
-
   // `pairs`: where pairs are put down, for who learns; may be null.
-  Shadow(Granules granules, TripleSink& sink, PairLog* pairs);
+  Shadow(Granules granules, const Spots& spots, TripleSink& sink, PairLog* pairs);
+  ~Shadow();
+  Shadow(const Shadow&) = delete;
+  Shadow& operator=(const Shadow&) = delete;
 
-  // An access, judged.
-  void access(const Touch& touch, const Place& place);
+  // From this ordinal on the accesses are of this thread.
+  void begin_turn(Actor actor, std::uint64_t ordinal) {
+    actor_ = actor;
+    turn_ = make_stamp(ordinal, 0);
+  }
 
-  // What the thread that accessed these bytes last has done to them since: its last access, and its
-  // last write, if there was one.
-  void catch_up(const Touch& last, const Touch& write, const Place& place);
+  void access(Stamp now, bool writes, Address address, std::uint32_t size) {
+    Chunk* const chunk = address < fast_end_ ? table_[address >> kChunkBits] : nullptr;
+    if (chunk != nullptr) {
+      const std::size_t place = (address >> kCellBits) & (kChunkCells - 1);
+      if (size == 8 && address % 8 == 0) {
+        Stamps& last = chunk->last[place];
+        if (last[0] >= turn_ && last[1] >= turn_) {
+          if (pairs_ != nullptr) note_pairs(last, now);
+          if (writes) note_write(chunk->shared[place], last, now);
+          last = {now | (last[0] & kShared), now | (last[1] & kShared)};
+          return;
+        }
+      } else if (size == 4 && address % 4 == 0) {
+        const std::size_t half = address >> 2 & 1;
+        Stamp& last = chunk->last[place][half];
+        if (last >= turn_) {
+          if (pairs_ != nullptr) note_pair(last, now);
+          if (writes && (last & kShared) != 0) chunk->shared[place].write[half] = now;
+          last = now | (last & kShared);
+          return;
+        }
+      }
+    }
+    visit_cells(now, writes, address, size);
+  }
+
+  // For an access that is about to come.
+  void prefetch(Address address) const {
+    if (address >= fast_end_) return;
+    if (const Chunk* const chunk = table_[address >> kChunkBits]) {
+      __builtin_prefetch(&chunk->last[(address >> kCellBits) & (kChunkCells - 1)], 1);
+    }
+  }
 
   void forget(Address address, std::uint64_t size);
   void forget_everything();
 
-  void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
-  void end(Actor actor) { actors_[actor].end(arena_); }
-  bool ended(Actor actor) const { return actors_[actor].ended(); }
+  void begin(Actor actor) { histories_.begin(actor); }  // actors begin in order: 0, 1, 2, …
+  void end(Actor actor) { histories_.end(actor); }
 
   struct Memory {
-    std::size_t pages{}, words{}, histories{}, bytes{};
+    std::size_t shared{};  // histories
+    std::size_t bytes{};
   };
   Memory memory() const;
 
  private:
-  // form: in the bits of a Touch that its actor and kind leave free.
-  enum Form : std::uint64_t { kExclusive = 0, kShared = 1, kJoined = 2, kParts = 3 };
-  using State = Touch;  // kShared, kParts: `site` is an index of histories_ or words_
+  // The bit of a stamp: several threads have come here, and there is a history.
+  static constexpr Stamp kShared = 1;
 
-  static Form form(const State& state) { return static_cast<Form>((state.bits >> 42) & 3); }
-  static State state_of(Form form, std::uint32_t index) {
-    return {std::uint64_t{form} << 42, index, 0};
-  }
+  static constexpr unsigned kAddressBits = 47;  // user space
+  static constexpr unsigned kCellBits = 3;
+  static constexpr unsigned kChunkBits = 20;  // of the program, as a power of two
+  static constexpr std::size_t kChunkCells = std::size_t{1} << (kChunkBits - kCellBits);
+  static constexpr std::size_t kPageCells = 512;
 
-  // joined: half[1] is kJoined. parts: half[0] is kParts. Otherwise two halves.
-  struct Cell {
-    std::array<State, 2> half;
+  using Stamps = std::array<Stamp, 2>;  // of the halves
+  // A cell that is kept by bytes has the number of its Bytes in last[0] and kByBytes in last[1]:
+  // both are older than every turn.
+  static constexpr Stamp kByBytes = kShared;
+
+  struct SharedHalves {
+    Stamps write{};  // of the thread of `last`, since it came; 0 = none
+    std::array<HistoryId, 2> history{};
   };
-  static_assert(sizeof(Cell) == 32);
-
-  struct alignas(256) Word {
-    std::array<std::uint8_t, 8> masks{};  // disjoint; 0 ends the list
-    std::array<State, 8> states;
+  struct Chunk {
+    std::array<Stamps, kChunkCells> last;
+    std::array<SharedHalves, kChunkCells> shared;  // of what is shared
+    std::bitset<kChunkCells / kPageCells> touched;
+  };
+  struct SharedBytes {
+    std::array<Stamp, 8> write{};
+    std::array<HistoryId, 8> history{};
+    std::array<std::uint64_t, 4> unused{};
+  };
+  struct Bytes {
+    std::array<Stamp, 8> last{};
+    SharedBytes* shared{};  // not null once one of them is
+    std::array<std::uint64_t, 7> unused{};
+  };
+  struct Visit {  // an access, at one of its cells
+    Stamp now{};
+    bool writes{};
+    Address address{};
+    std::uint32_t size{};
+    std::uint64_t cell{};
   };
 
-  static constexpr unsigned kPageBits = 9;
-  static constexpr std::uint64_t kPageCells = std::uint64_t{1} << kPageBits;
-  struct Page {
-    std::array<Cell, kPageCells> cells;
-  };
+  const Spot& spot(Stamp stamp) const { return spots_[spot_of(stamp)]; }
+  Touch touch(Stamp stamp) const;
+  void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
+  void note_pairs(const Stamps& before, Stamp now) {
+    note_pair(before[0], now);
+    if ((before[0] ^ before[1]) > kShared) note_pair(before[1], now);
+  }
+  static void note_write(SharedHalves& shared, const Stamps& last, Stamp now) {
+    if ((last[0] & kShared) != 0) shared.write[0] = now;
+    if ((last[1] & kShared) != 0) shared.write[1] = now;
+  }
 
-  std::size_t cache_index(std::uint64_t number) const {
-    return (number * 0x9e3779b97f4a7c15u) >> cache_shift_;
-  }
-  Page* find_page(std::uint64_t number) const {
-    const CacheEntry& entry = cache_[cache_index(number)];
-    return entry.number == number ? entry.page : look_up_page(number);
-  }
-  Page* look_up_page(std::uint64_t number) const;
-  Page& page(std::uint64_t number) {
-    Page* found = find_page(number);
-    return found != nullptr ? *found : add_page(number);
-  }
-  Page& add_page(std::uint64_t number);
+  void visit_cells(Stamp now, bool writes, Address address, std::uint32_t size);
+  void visit(const Visit& visit, std::uint8_t mask);
+  void visit_halves(const Visit& visit, Chunk& chunk, std::size_t place, std::uint8_t mask);
+  void visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask);
+  bool stays(Stamp last) const;
+  void go_on(const Visit& visit, Stamp& last, Stamp* write);
+  void pass(const Visit& visit, std::uint8_t mask, Stamp& last, Stamp& write, HistoryId& history);
 
-  Cell& cell(std::uint64_t number) {
-    return page(number >> kPageBits).cells[number & (kPageCells - 1)];
-  }
-  // Calls visit(state, mask) for states that together are the bytes of the place, and no others.
-  template <typename Visit>
-  void for_each_state(const Place& place, Visit visit);
-  template <typename Visit>
-  void for_each_part(Cell& cell, std::uint8_t mask, Visit visit);
-  void access_state(const Touch& touch, State& state, std::uint8_t mask, const Place& place);
-  State copy(const State& state);
-  void drop(State& state);
-  void divide(Cell& cell);
-  void clear(Cell& cell, std::uint8_t mask);
-  void clear_page(Page& page, unsigned from, unsigned to);
+  Chunk* find_chunk(std::uint64_t number) const;
+  Chunk& chunk_of(std::uint64_t cell);
+  Bytes& by_bytes(Chunk& chunk, std::size_t place);
+  SharedBytes& shared_of(Bytes& bytes);
+  void drop(Bytes& bytes, std::uint8_t mask);
+  void clear(Chunk& chunk, std::size_t place, std::uint8_t mask);
+  void forget_in_chunk(std::uint64_t number, std::uint64_t first_cell, std::uint64_t end_cell);
+  void forget_cells(std::uint64_t first, std::uint64_t end);
 
   const Granules granules_;
   const unsigned cell_shift_;
+  const Address fast_end_;  // 0 when accesses have to be rounded to granules
+  const Spots& spots_;
   TripleSink& sink_;
   PairLog* const pairs_;
+  Actor actor_ = 0;
+  Stamp turn_ = ~Stamp{0};  // older than every stamp of the turn
+  Chunk** table_;
+  absl::flat_hash_map<std::uint64_t, Chunk*> far_;  // chunks that no program has
+  std::vector<std::uint64_t> chunks_;               // numbers of those that are there
+  Pool<Bytes> bytes_;
   Arena arena_;
-  absl::flat_hash_map<std::uint64_t, Page*> pages_;
-  struct CacheEntry {
-    std::uint64_t number = ~std::uint64_t{0};
-    Page* page = nullptr;
-  };
-  static constexpr unsigned kFewCacheBits = 6;
-  static constexpr unsigned kManyCacheBits = 14;
-  unsigned cache_shift_ = 64 - kFewCacheBits;  // the cache grows with the pages
-  mutable std::vector<CacheEntry> cache_;
-  Pool<Word> words_;
-  Pool<History> histories_;
-  std::vector<Lanes> actors_;
+  Histories histories_;
 };
 
 }  // namespace heddle::avio
