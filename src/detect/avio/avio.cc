@@ -104,21 +104,38 @@ void Avio::on_other(const Event& event, EventOrdinal ordinal) {
 
 void Avio::on_triple(const Triple& triple) {
   if (seen_for_this_access(triple)) return;
-  split_pairs_.insert({triple.p.site, triple.i.site});
-  const Judge::Verdict verdict = judge_.of(triple.p.site, triple.i.site);
-  if (verdict == Judge::Verdict::kNeverSeen) ++unjudged_;
-  if (verdict != Judge::Verdict::kReport && verdict != Judge::Verdict::kPair) return;
-  if (Finding* first = reports_.add(triple)) *first = explainer_.describe(triple, "avio");
+  const Judged& known = judged(triple);
+  if (known.verdict == Judge::Verdict::kNeverSeen) ++unjudged_;
+  if (known.verdict != Judge::Verdict::kReport && known.verdict != Judge::Verdict::kPair) return;
+  Finding& finding = reports_[known.report];
+  if (finding.count++ == 0) {
+    finding = explainer_.describe(triple, "avio");
+    finding.count = 1;
+  }
+}
+
+const Avio::Judged& Avio::judged(const Triple& triple) {
+  const Reports::Key key = Reports::key(triple);
+  Judged& known = judged_[(key.p * 5u + key.r * 3u + key.i) % kJudged];
+  if (known.verdict != Judge::Verdict::kUnknown && known.key == key) return known;
+  split_pairs_.insert({key.p, key.i});
+  known.key = key;
+  known.verdict = judge_.of(key.p, key.i);
+  const bool reported =
+      known.verdict == Judge::Verdict::kReport || known.verdict == Judge::Verdict::kPair;
+  known.report = reported ? reports_.add(key) : 0;
+  return known;
 }
 
 // An access of many bytes can complete the same triple in many cells.
 bool Avio::seen_for_this_access(const Triple& triple) {
   constexpr std::size_t kFew = 16;
   const Instance instance{triple.split, triple.p.ordinal(), triple.r.ordinal()};
-  if (last_i_ != finder_.ordinal(triple.i)) {
-    last_i_ = finder_.ordinal(triple.i);
-    seen_.clear();
+  if (const EventOrdinal i = finder_.ordinal(triple.i); last_i_ != i) {
+    last_i_ = i;
     if (!seen_set_.empty()) seen_set_.clear();
+    seen_.assign(1, instance);
+    return false;
   }
   if (seen_.size() < kFew) {
     if (std::find(seen_.begin(), seen_.end(), instance) != seen_.end()) return true;

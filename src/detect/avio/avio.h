@@ -27,6 +27,7 @@
 #include "detect/detector.h"
 #include "trace/catalog.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -66,12 +67,20 @@ class Avio : public Detector, private TripleSink {
       return H::combine(std::move(hash), instance.split, instance.p, instance.r);
     }
   };
+  // Triples that were judged before, by a hash of their sites: most come again and again.
+  struct Judged {
+    Reports::Key key;
+    Judge::Verdict verdict{};
+    std::size_t report{};
+  };
+  static constexpr std::size_t kJudged = 1024;
 
   void on_triple(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
+  const Judged& judged(const Triple& triple);
 
   const Catalog& catalog_;
   const bool learns_;
@@ -83,6 +92,7 @@ class Avio : public Detector, private TripleSink {
   static constexpr ThreadId kNoThread = ~ThreadId{0};
   ThreadId thread_ = kNoThread;  // of the access before, while `context_` is its context
   ContextId context_ = 0;
+  std::array<Judged, kJudged> judged_{};
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;

@@ -63,11 +63,12 @@ void AvioH::on_access(const Event& event, EventOrdinal ordinal) {
     if (absent) ++counts_.displaced;
   }
   for (const Triple& triple : found) {
-    Finding* first = reports_.add(triple);
-    if (first == nullptr) continue;
-    *first = explainer_.describe(triple, "avio-h");
-    first->notes.push_back(software_split_ ? "Exact bytes agree that I was split." : kOneLineOnly);
-    if (!software_split_) first->rank *= 0.5;
+    Finding& finding = reports_[reports_.add(Reports::key(triple))];
+    if (finding.count++ != 0) continue;
+    finding = explainer_.describe(triple, "avio-h");
+    finding.count = 1;
+    finding.notes.push_back(software_split_ ? "Exact bytes agree that I was split." : kOneLineOnly);
+    if (!software_split_) finding.rank *= 0.5;
   }
 }
 

@@ -8,15 +8,13 @@
 
 namespace heddle::avio {
 
-Finding* Reports::add(const Triple& triple) {
-  const Key key{triple.split, triple.p.site, triple.r.site, triple.i.site};
+std::size_t Reports::add(const Key& key) {
   const auto [at, is_new] = index_.try_emplace(key, reports_.size());
-  if (!is_new) {
-    ++reports_[at->second].finding.count;
-    return nullptr;
+  if (is_new) {
+    reports_.push_back({key, {}});
+    reports_.back().finding.count = 0;
   }
-  reports_.push_back({key, {}});
-  return &reports_.back().finding;
+  return at->second;
 }
 
 std::vector<Finding> Reports::finish(const Catalog& catalog) {

@@ -15,13 +15,6 @@ namespace heddle::avio {
 
 class Reports {
  public:
-  // Counts an instance. The finding to fill, if it is the first of its kind; else null.
-  Finding* add(const Triple& triple);
-
-  // Ranked; copies of one source line (inlined, instantiated in several units) are one site.
-  std::vector<Finding> finish(const Catalog& catalog);
-
- private:
   struct Key {
     SplitCase split{};
     SiteId p{}, r{}, i{};
@@ -31,6 +24,18 @@ class Reports {
       return H::combine(std::move(hash), key.split, key.p, key.r, key.i);
     }
   };
+  static Key key(const Triple& triple) {
+    return {triple.split, triple.p.site, triple.r.site, triple.i.site};
+  }
+
+  // The number of the finding with this key. A new one has a count of 0 and is to be filled.
+  std::size_t add(const Key& key);
+  Finding& operator[](std::size_t number) { return reports_[number].finding; }
+
+  // Ranked; copies of one source line (inlined, instantiated in several units) are one site.
+  std::vector<Finding> finish(const Catalog& catalog);
+
+ private:
   struct Report {
     Key key;
     Finding finding;
