@@ -48,6 +48,7 @@ class Emitter {
   void emit_segment(const Step& step, unsigned& room);
   void emit_mark(const Step& step, unsigned& room);
   void emit_flow_segment(const Step& step);
+  Value* take_call(IRBuilder<>& builder);
   void emit_before_call(const Step& step);
   void emit_after_call(llvm::Instruction& call);
   void redirect(llvm::CallBase& call);
@@ -169,7 +170,7 @@ void Emitter::put_slot(IRBuilder<>& builder, std::uint32_t slot) {
 
 void Emitter::advance(IRBuilder<>& builder, unsigned words) {
   Value* next = builder.CreateConstInBoundsGEP1_64(word_, position(builder), words);
-  builder.CreateAlignedStore(next, tls(builder), llvm::Align(8), /*isVolatile=*/true);
+  builder.CreateAlignedStore(next, tls(builder), llvm::Align(8));
   builder.CreateStore(next, position_);
 }
 
@@ -242,15 +243,11 @@ void Emitter::emit_segment(const Step& step, unsigned& room) {
 
 void Emitter::emit_mark(const Step& step, unsigned& room) {
   IRBuilder<> builder(step.at);
+  Value* called_from = step.kind == Step::Kind::kEnter ? take_call(builder) : nullptr;
   ensure_room(builder, 1 + step.words, room);
   put_slot(builder, step.slot);
   unsigned word = 1;
-  if (step.kind == Step::Kind::kEnter) {
-    Value* call = call_under_way(builder);
-    put(builder, word++, builder.CreateAlignedLoad(pointer_, call, llvm::Align(8)));
-    builder.CreateAlignedStore(llvm::Constant::getNullValue(pointer_), call, llvm::Align(8),
-                               /*isVolatile=*/true);
-  }
+  if (called_from != nullptr) put(builder, word++, called_from);
   if (step.kind == Step::Kind::kEnter && plan_.method) {
     unsigned number = 0;
     while (function_.getArg(number)->hasStructRetAttr()) ++number;
@@ -261,6 +258,15 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
   }
   if (step.kind == Step::Kind::kLibcall) point(builder, step.items.front());
   advance(builder, 1 + step.words);
+}
+
+// The call that led here. Taken before anything else can make one, and before any inline assembly,
+// so that nothing of it is left in memory where the function was inlined into its caller.
+Value* Emitter::take_call(IRBuilder<>& builder) {
+  Value* call = call_under_way(builder);
+  Value* taken = builder.CreateAlignedLoad(pointer_, call, llvm::Align(8));
+  builder.CreateAlignedStore(llvm::Constant::getNullValue(pointer_), call, llvm::Align(8));
+  return taken;
 }
 
 // Nothing at all when the flow level is off.
@@ -285,13 +291,19 @@ void Emitter::redirect(llvm::CallBase& call) {
   call.setMemoryEffects(llvm::MemoryEffects::unknown());
 }
 
-// Who is called may say so in its Enter.
+// Who is called may say so in its Enter. A call that seems to read no memory still finds there what
+// it needs.
 void Emitter::emit_before_call(const Step& step) {
-  if (step.site == 0) return;
   IRBuilder<> builder(step.at);
+  const bool behind_its_back = looks_harmless(llvm::cast<llvm::CallBase>(*step.at));
+  if (behind_its_back) {
+    builder.CreateAlignedStore(position(builder), tls(builder), llvm::Align(8),
+                               /*isVolatile=*/true);
+  }
+  if (step.site == 0) return;
   Value* site =
       plan_.passes_calls ? static_cast<Value*>(called_from_) : unit_.flag_address(step.site);
-  builder.CreateAlignedStore(site, call_under_way(builder), llvm::Align(8), /*isVolatile=*/true);
+  builder.CreateAlignedStore(site, call_under_way(builder), llvm::Align(8), behind_its_back);
 }
 
 void Emitter::emit_after_call(llvm::Instruction& instruction) {
