@@ -43,6 +43,12 @@
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
  *
+ * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, so that a run
+ * that records nothing can turn these stores into no-operations; what is left of a record then is
+ * the test of the limit and the moving cursor. An entry is
+ *
+ *     word    .long store - .                                     movq register, offset(register)
+ *
  * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
  * closes the record as *paused*: bit 0 of the header word is set, and one more word follows the
  * record's words: the address of the flag of the access it paused before (0: unknown; the access is
@@ -72,7 +78,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 4
+#define HEDDLE_ABI_VERSION 5
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -125,10 +131,13 @@ struct heddle_unit {
   const uint8_t* points_end;
   const uint8_t* flows;
   const uint8_t* flows_end;
+  const uint8_t* words; /* the stores of words of the whole module */
+  const uint8_t* words_end;
 };
 
 #define HEDDLE_POINTS_SECTION "heddle_points"
 #define HEDDLE_FLOWS_SECTION "heddle_flows"
+#define HEDDLE_WORDS_SECTION "heddle_words"
 #define HEDDLE_SLED_BYTES {0x0f, 0x1f, 0x44, 0x00, 0x08} /* nopl 8(%rax,%rax) */
 
 /* The section of an object file that holds the catalogs and layouts of its units, for tools that

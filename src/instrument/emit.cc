@@ -158,10 +158,20 @@ void Emitter::ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room) 
   room -= words;
 }
 
+// A store to `word` of the record, as far as the optimiser is concerned; that it may become a
+// no-operation (abi/abi.h, "words") changes nothing for the program.
 void Emitter::put(IRBuilder<>& builder, unsigned word, Value* value) {
-  Value* at = builder.CreateConstInBoundsGEP1_64(word_, position(builder), word);
-  // Volatile: nothing is gained by merging or moving these, and the optimiser need not try.
-  builder.CreateAlignedStore(value, at, llvm::Align(8), /*isVolatile=*/true);
+  Value* offset = llvm::ConstantInt::get(word_, sizeof(std::uint64_t) * word);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context_),
+                                       {pointer_, value->getType(), word_}, false);
+  auto* assembly =
+      llvm::InlineAsm::get(type,
+                           "1:\n\tmovq $1, ${2:c}($0)\n\t.pushsection " HEDDLE_WORDS_SECTION
+                           ",\"aR?\",@progbits\n\t.long 1b-.\n\t.popsection",
+                           "r,r,i", /*hasSideEffects=*/true);
+  llvm::CallInst* call = builder.CreateCall(assembly, {position(builder), value, offset});
+  call->addFnAttr(llvm::Attribute::NoUnwind);
+  call->setMemoryEffects(llvm::MemoryEffects::argMemOnly(llvm::ModRefInfo::Mod));
 }
 
 void Emitter::put_slot(IRBuilder<>& builder, std::uint32_t slot) {
@@ -229,15 +239,9 @@ void Emitter::emit_segment(const Step& step, unsigned& room) {
     put(builder, item.word + item.layout.words() - 1,
         builder.CreateAdd(done, llvm::ConstantInt::get(word_, 1)));
   }
-  builder.SetInsertPoint(step.items.back().access.instruction->getNextNode());
-  // Words of the last access that are written after it come first.
-  if (step.items.back().layout.outcome) {
-    llvm::Instruction* at = step.items.back().access.instruction;
-    do {
-      at = at->getNextNode();
-    } while (!isa<llvm::StoreInst>(at));
-    builder.SetInsertPoint(at->getNextNode());
-  }
+  // After an outcome, which is written behind the access, the builder stands where it should.
+  const PlannedItem& last = step.items.back();
+  if (!last.layout.outcome) builder.SetInsertPoint(last.access.instruction->getNextNode());
   advance(builder, 1 + step.words);
 }
 

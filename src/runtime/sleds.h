@@ -30,4 +30,8 @@ void sleds_place_flagged_points(const heddle_unit* unit);
 // The segments of the flow level, in all of the unit's module.
 void sleds_place_flows(const heddle_unit* unit);
 
+// Nobody wants the words of the unit's module: their stores become no-operations. They cost more
+// than all else that a record consists of: a processor finishes one store per cycle.
+void sleds_drop_words(const heddle_unit* unit);
+
 }  // namespace heddle::rt

@@ -104,6 +104,7 @@ void __heddle_register(const heddle_unit* unit) {
   }
   g_units[g_count++] = unit;
   if (stream_records_flow()) sleds_place_flows(unit);
+  if (!g_stream.recording) sleds_drop_words(unit);
   sched_unit_registered(unit);
   write_modules();
   write_unit(unit);
