@@ -28,9 +28,9 @@
  * A record ends with storing the cursor, so base is tls.cursor wherever inline code leaves the
  * function, also in the middle of a record, and need not be passed. What it calls may replace r11,
  * which holds the base, memory and the flags, and nothing else (runtime/inline_entry.cc). The test
- * of the limit is a compare and a jump to a call, with its argument as a word behind it:
+ * of the limit is a compare and a jump to a call, which a jump of five bytes follows:
  *
- *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  .long (go on) - .
+ *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  jmp (go on)
  *
  * Sleds. Before an access that is not atomic, and in a segment that only the flow level records,
  * stands a sled: a no-operation of five bytes, HEDDLE_SLED_BYTES. A run that wants the scheduling
@@ -253,6 +253,7 @@ struct heddle_shared {
   uint32_t target_sleeps;    /* … and when `released` moves */
   uint32_t level;            /* enum heddle_level */
   uint32_t parent_pid;       /* of a forked child: the process it was forked from, else 0 */
+  uint32_t foreign_units;    /* there are units of another interface version: the user was told */
 
   /* How the run ended, as far as the target can tell. It stands here and not in the ring because a
    * watchdog or a crashing thread may have to say it while another thread owns the ring. */

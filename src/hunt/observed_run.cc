@@ -149,7 +149,7 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
                             first = (*session)->pid() == (*launch)->pid(),
                             owned = std::move(*session), attached = std::move(detector)] {
         watch(*owned, *attached, out);
-        out.units = owned->decoder().saw_units();
+        out.units = owned->saw_units();
         out.notes = owned->decoder().notes();
         const std::lock_guard lock(mutex);
         done(*attached, owned->catalog());

@@ -41,6 +41,7 @@ bool version_fits(const heddle_unit* unit) {
         unit->name, unit->abi_version, HEDDLE_ABI_VERSION);
   }
   said = true;
+  if (g_stream.region.shared != nullptr) g_stream.region.shared->foreign_units = 1;
   return false;
 }
 
