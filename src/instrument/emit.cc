@@ -120,7 +120,8 @@ void Emitter::refill_if_full(IRBuilder<>& builder) {
   Value* limit = builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), 8);
   inline_code(builder,
               "cmpq $2, %r11\n\tja 2f\n1:\n\t.subsection 1\n2:\n\t"
-              "callq *__heddle_refill_inline@GOTPCREL(%rip)\n\t.long 1b-.\n\t.previous",
+              "callq *__heddle_refill_inline@GOTPCREL(%rip)\n\t"
+              ".byte 0xe9\n\t.long 1b-.-4\n\t.previous",
               "*m", {limit});
 }
 

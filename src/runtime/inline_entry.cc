@@ -89,7 +89,7 @@ __heddle_point_inline:
 	.cfi_endproc
 	.size	__heddle_point_inline, .-__heddle_point_inline
 
-# After the call: .long offset of where to go on.
+# After the call: a jump of five bytes to where to go on.
 	.globl	__heddle_refill_inline
 	.type	__heddle_refill_inline, @function
 	.p2align 4
@@ -108,10 +108,6 @@ __heddle_refill_inline:
 	decq	%fs:8(%rdx)
 	movq	%fs:(%rdx), %r11
 	movq	%r11, %fs:(%rax)
-	movq	16(%rsp), %rax
-	movslq	(%rax), %rdx
-	addq	%rdx, %rax
-	movq	%rax, 16(%rsp)
 	popq	%rdx
 	.cfi_def_cfa_offset 16
 	popq	%rax
@@ -132,8 +128,8 @@ __heddle_refill_inline:
 	pushq	%rdx
 	pushq	%rdi
 	movq	8(%rbp), %rax
-	movslq	(%rax), %rdx
-	addq	%rdx, %rax
+	movslq	1(%rax), %rdx
+	leaq	5(%rax,%rdx), %rax
 	movq	%rax, 8(%rbp)
 	heddle_save_state
 	heddle_position %rdi
@@ -187,7 +183,8 @@ __heddle_flow_inline:
 	.cfi_def_cfa_offset 32
 2:
 	callq	*__heddle_refill_inline@GOTPCREL(%rip)
-	.long	1b-.
+	.byte	0xe9
+	.long	1b-.-4
 	.cfi_endproc
 	.size	__heddle_flow_inline, .-__heddle_flow_inline
 )");
