@@ -1,4 +1,5 @@
-// Sleds (abi/abi.h): the places in instrumented code that a run may turn into jumps.
+// Sleds (abi/abi.h): the places in instrumented code that a run may turn into jumps; and the stores
+// of words, which it may drop.
 //
 // The problem. A scheduling point may stand before every access, and the flow level wants a word
 // from nearly every basic block; yet most runs want neither, and a test per place, with the code
