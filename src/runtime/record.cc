@@ -22,26 +22,28 @@ constinit thread_local int t_inside = 0;
 
 namespace {
 
-// Where words go that nobody wants: small enough to leave the first-level cache to the program, and
-// several, because the threads of a dormant process run in parallel. kRounds is how often a
-// controlled thread starts over before it asks whether it should go on: fairness (sched_tick) and
-// signals need that.
+// Where words go that nobody wants. For threads that nobody controls: small enough to leave the
+// first-level cache to the program, and several, because the threads of a dormant process run in
+// parallel.
+constexpr size_t kBehindLimit = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK;
 constexpr size_t kScratchRoom = 512;
-constexpr size_t kScratchWords = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK + kScratchRoom;
 constexpr size_t kScratchBlocks = 64;
-constexpr int64_t kRounds = 64;
-alignas(64) uint64_t g_scratch[kScratchBlocks][kScratchWords];
+alignas(64) uint64_t g_scratch[kScratchBlocks][kScratchRoom + kBehindLimit];
 
-uint64_t* scratch_limit(uint64_t* scratch) {
-  return scratch + kScratchRoom;
-}
+// For the holder of a run that records nothing. Nearly all stores of words have been dropped
+// (sleds.h), so its size is a matter of how often it is started over. kHolderRounds is how often
+// that happens before somebody asks whether the thread should go on: fairness (sched_tick) needs
+// that.
+constexpr size_t kHolderRoom = 4096;
+constexpr int64_t kHolderRounds = 8;
+alignas(64) uint64_t g_holder_scratch[kHolderRoom + kBehindLimit];
 
 uint64_t* use_scratch(heddle_tls* tls) {
   // Threads have their thread-local storage in different pages.
   uint64_t* scratch = g_scratch[(reinterpret_cast<uint64_t>(tls) >> 12) % kScratchBlocks];
   tls->cursor = scratch;
-  tls->limit = scratch_limit(scratch);
-  if (dormant()) heddle_scratch = {scratch, INT64_MAX};
+  tls->limit = scratch + kScratchRoom;
+  heddle_scratch = {scratch, dormant() ? INT64_MAX : 0};
   return scratch;
 }
 
@@ -51,9 +53,9 @@ void start_block(uint64_t* block) {
 }
 
 void start_scratch() {
-  __heddle_tls.cursor = g_scratch[0];
-  g_stream.limit = scratch_limit(g_scratch[0]);
-  heddle_scratch = {g_scratch[0], kRounds};
+  __heddle_tls.cursor = g_holder_scratch;
+  g_stream.limit = g_holder_scratch + kHolderRoom;
+  heddle_scratch = {g_holder_scratch, kHolderRounds};
 }
 
 // A signal handler may close the limit at any moment, so it is looked at after the store.
