@@ -43,11 +43,12 @@
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
  *
- * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, so that a run
- * that records nothing can turn these stores into no-operations; what is left of a record then is
- * the test of the limit and the moving cursor. An entry is
+ * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
+ * them is asked for ahead, so that a run that records nothing can turn these instructions into
+ * no-operations; what is left of a record then is the test of the limit and the moving cursor. An
+ * entry is
  *
- *     word    .long store - .                                     movq register, offset(register)
+ *     word    .long instruction - .     movq register, offset(register), or the same of prefetchw
  *
  * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
  * closes the record as *paused*: bit 0 of the header word is set, and one more word follows the

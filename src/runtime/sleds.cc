@@ -23,8 +23,8 @@ constexpr size_t kPointDetour = 32;  // at most 9 + 6 + 8 bytes
 constexpr size_t kFlowDetour = 64;   // 9 + 6 + 12 + 4 + 9 + 5, then 6 + 8
 
 // No-operations, by their size.
-constexpr size_t kLongestStore = 8;
-constexpr uint8_t kNothing[kLongestStore + 1][kLongestStore] = {
+constexpr size_t kLongest = 9;
+constexpr uint8_t kNothing[kLongest + 1][kLongest] = {
     {},
     {},
     {},
@@ -34,6 +34,7 @@ constexpr uint8_t kNothing[kLongestStore + 1][kLongestStore] = {
     {},
     {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
     {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+    {0x0f, 0x1f, 0x40, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00},
 };
 
 // Head of a mapping of detours: the detours call through these.
@@ -173,11 +174,21 @@ void* map_near(uint64_t first, uint64_t last, size_t bytes) {
   return nullptr;
 }
 
-// The bytes of movq register, offset(register).
-size_t store_size(const uint8_t* store) {
-  const unsigned form = store[2] >> 6;
-  const bool long_address = (store[2] & 7) == 4;
-  return 3 + (long_address ? 1 : 0) + (form == 1 ? 1 : form == 2 ? 4 : 0);
+// The bytes of an instruction with one memory operand, relative to a register, and no immediate:
+// movq register, offset(register), or prefetchw offset(register).
+size_t instruction_size(const uint8_t* start) {
+  const uint8_t* at = start;
+  if ((*at & 0xf0) == 0x40) ++at;  // REX
+  at += *at == 0x0f ? 2 : 1;       // the operation
+  const uint8_t operand = *at++;
+  if ((operand & 7) == 4) ++at;  // SIB
+  const unsigned form = operand >> 6;
+  at += form == 1 ? 1 : form == 2 ? 4 : 0;  // the offset
+  return static_cast<size_t>(at - start);
+}
+
+bool is_nothing(const uint8_t* at) {
+  return at[0] == 0x0f && at[1] == 0x1f;
 }
 
 // What [first, last] of a table's wanted entries span: their sleds, and sleds with subjects.
@@ -323,18 +334,17 @@ void sleds_place_flows(const heddle_unit* unit) {
 void sleds_drop_words(const heddle_unit* unit) {
   constexpr size_t kEntry = 4;
   if (unit->words == unit->words_end) return;
-  if (*target_of(unit->words) == kNothing[3][0])
-    return;  // another unit of the module has seen to it
-  Extent stores;
+  if (is_nothing(target_of(unit->words))) return;  // another unit of the module has seen to it
+  Extent instructions;
   for (const uint8_t* at = unit->words; at < unit->words_end; at += kEntry) {
-    stores.add(target_of(at));
+    instructions.add(target_of(at));
   }
-  const OpenCode code(stores, kLongestStore);
+  const OpenCode code(instructions, kLongest);
   if (code.error() != 0) return;  // they stay, and cost what they cost
   for (const uint8_t* at = unit->words; at < unit->words_end; at += kEntry) {
-    uint8_t* store = target_of(at);
-    const size_t size = store_size(store);
-    memcpy(store, kNothing[size], size);
+    uint8_t* instruction = target_of(at);
+    const size_t size = instruction_size(instruction);
+    memcpy(instruction, kNothing[size], size);
   }
 }
 
