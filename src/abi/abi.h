@@ -28,9 +28,9 @@
  * A record ends with storing the cursor, so base is tls.cursor wherever inline code leaves the
  * function, also in the middle of a record, and need not be passed. What it calls may replace r11,
  * which holds the base, memory and the flags, and nothing else (runtime/inline_entry.cc). The test
- * of the limit is a compare and a jump to a call, with its argument as a word behind it:
+ * of the limit is a compare and a jump to a call, which a jump of five bytes follows:
  *
- *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  .long (go on) - .
+ *     cmpq limit, %r11;  ja …      call __heddle_refill_inline;  jmp (go on)
  *
  * Sleds. Before an access that is not atomic, and in a segment that only the flow level records,
  * stands a sled: a no-operation of five bytes, HEDDLE_SLED_BYTES. A run that wants the scheduling
@@ -42,6 +42,13 @@
  *     flow    .long sled - .;  .long slot - .
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
+ *
+ * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
+ * them is asked for ahead, so that a run that records nothing can turn these instructions into
+ * no-operations; what is left of a record then is the test of the limit and the moving cursor. An
+ * entry is
+ *
+ *     word    .long instruction - .     movq register, offset(register), or the same of prefetchw
  *
  * __heddle_point is a scheduling point. When it switches threads in the middle of a segment it
  * closes the record as *paused*: bit 0 of the header word is set, and one more word follows the
@@ -72,7 +79,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 4
+#define HEDDLE_ABI_VERSION 5
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -125,10 +132,13 @@ struct heddle_unit {
   const uint8_t* points_end;
   const uint8_t* flows;
   const uint8_t* flows_end;
+  const uint8_t* words; /* the stores of words of the whole module */
+  const uint8_t* words_end;
 };
 
 #define HEDDLE_POINTS_SECTION "heddle_points"
 #define HEDDLE_FLOWS_SECTION "heddle_flows"
+#define HEDDLE_WORDS_SECTION "heddle_words"
 #define HEDDLE_SLED_BYTES {0x0f, 0x1f, 0x44, 0x00, 0x08} /* nopl 8(%rax,%rax) */
 
 /* The section of an object file that holds the catalogs and layouts of its units, for tools that
@@ -244,6 +254,7 @@ struct heddle_shared {
   uint32_t target_sleeps;    /* … and when `released` moves */
   uint32_t level;            /* enum heddle_level */
   uint32_t parent_pid;       /* of a forked child: the process it was forked from, else 0 */
+  uint32_t foreign_units;    /* there are units of another interface version: the user was told */
 
   /* How the run ended, as far as the target can tell. It stands here and not in the ring because a
    * watchdog or a crashing thread may have to say it while another thread owns the ring. */

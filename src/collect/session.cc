@@ -214,6 +214,11 @@ std::uint32_t Session::parent_pid() const {
   return region_->parent_pid();
 }
 
+bool Session::saw_units() const {
+  return decoder_->saw_units() ||
+         __atomic_load_n(&region_->shared()->foreign_units, __ATOMIC_RELAXED) != 0;
+}
+
 bool Session::target_gone() {
   pollfd waiting[2] = {{socket_fd_, POLLIN, 0}, {process_fd_, POLLIN, 0}};
   const int ready = poll(waiting, process_fd_ >= 0 ? 2 : 1, 0);

@@ -51,6 +51,7 @@ class Session : public EventSource {
   std::uint32_t pid() const;
   std::uint32_t parent_pid() const;
   bool flow() const { return flow_; }
+  bool saw_units() const;  // instrumented code, be it of a version that cannot be recorded
   const Decoder& decoder() const { return *decoder_; }
 
   // The consumer gives up (full disk, say): the target goes on unrecorded.

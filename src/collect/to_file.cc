@@ -68,7 +68,7 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
   result.events = (*writer)->events();
   result.bytes = (*writer)->bytes();
   result.threads = session.catalog().threads.size();
-  result.instrumented = session.decoder().saw_units();
+  result.instrumented = session.saw_units();
   return result;
 }
 

@@ -155,7 +155,7 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
                             owned = std::move(*session), attached = std::move(detector)] {
         Watch watch(*attached, owned->catalog(), out);
         owned->deliver(watch);
-        out.units = owned->decoder().saw_units();
+        out.units = owned->saw_units();
         out.notes = owned->decoder().notes();
         const std::lock_guard lock(mutex);
         done(*attached, owned->catalog());

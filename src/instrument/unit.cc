@@ -160,7 +160,7 @@ void Unit::finish() {
 
   llvm::StructType* type = llvm::StructType::get(
       context, {half, half, pointer, word, pointer, word, pointer, word, pointer, word, pointer,
-                word, pointer, pointer, pointer, pointer, pointer});
+                word, pointer, pointer, pointer, pointer, pointer, pointer, pointer});
   llvm::Constant* fields[] = {ConstantInt::get(half, HEDDLE_ABI_VERSION),
                               ConstantInt::get(half, 0),
                               slots,
@@ -177,7 +177,9 @@ void Unit::finish() {
                               section_edge("__start_" HEDDLE_POINTS_SECTION),
                               section_edge("__stop_" HEDDLE_POINTS_SECTION),
                               section_edge("__start_" HEDDLE_FLOWS_SECTION),
-                              section_edge("__stop_" HEDDLE_FLOWS_SECTION)};
+                              section_edge("__stop_" HEDDLE_FLOWS_SECTION),
+                              section_edge("__start_" HEDDLE_WORDS_SECTION),
+                              section_edge("__stop_" HEDDLE_WORDS_SECTION)};
   auto* unit = new GlobalVariable(module_, type, /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                   llvm::ConstantStruct::get(type, fields), "heddle.unit");
   emit_registration(unit);

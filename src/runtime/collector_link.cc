@@ -154,18 +154,21 @@ bool send_hello(int socket_fd, int memory_fd) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &memory_fd, sizeof memory_fd);
-  if (raw_syscall(SYS_sendmsg, socket_fd, as_long(&message), MSG_NOSIGNAL) != sizeof hello) {
-    return false;
-  }
+  return raw_syscall(SYS_sendmsg, socket_fd, as_long(&message), MSG_NOSIGNAL) == sizeof hello;
+}
+
+}  // namespace
+
+bool collector_welcomes(int socket_fd) {
   char answer = 0;
   long got;
   do {
     got = raw_syscall(SYS_read, socket_fd, as_long(&answer), 1);
   } while (got == -EINTR);
-  return got == 1 && answer == 1;
+  if (got == 1 && answer == 1) return true;
+  say("the collector did not take this program's recording; the run is not recorded");
+  return false;
 }
-
-}  // namespace
 
 CollectorLink connect_collector(int memory_fd, bool forked) {
   CollectorLink link;
@@ -173,8 +176,9 @@ CollectorLink connect_collector(int memory_fd, bool forked) {
   link.started_here = path[0] == '\0';
   link.socket_fd = link.started_here ? start_collector(forked) : connect_to(path);
   if (link.socket_fd < 0) return link;
-  if (!send_hello(link.socket_fd, memory_fd)) {
-    say("the collector did not take this program's recording; the run is not recorded");
+  const bool sent = send_hello(link.socket_fd, memory_fd);
+  if (sent && link.started_here) return link;
+  if (!collector_welcomes(link.socket_fd)) {
     raw_close(link.socket_fd);
     link.socket_fd = -1;
   }

@@ -7,6 +7,10 @@
 // place in the function where it goes on, so that a stack trace taken below shows the function.
 // Calls go through the global offset table: the procedure linkage table, when it binds late,
 // clobbers r10.
+//
+// Saving the vector registers costs as much as some hundred instructions. Where nothing is recorded
+// a scratch block is full every few hundred words, so it is started over without that
+// (stream.h, Scratch).
 #include "abi/abi.h"
 
 // XSAVE's mask: SSE, AVX and AVX-512 state. Room: 512 bytes, a header of 64, the rest in the
@@ -85,12 +89,36 @@ __heddle_point_inline:
 	.cfi_endproc
 	.size	__heddle_point_inline, .-__heddle_point_inline
 
-# After the call: .long offset of where to go on.
+# After the call: a jump of five bytes to where to go on.
 	.globl	__heddle_refill_inline
 	.type	__heddle_refill_inline, @function
 	.p2align 4
 __heddle_refill_inline:
 	.cfi_startproc
+	pushq	%rax
+	.cfi_def_cfa_offset 16
+	pushq	%rdx
+	.cfi_def_cfa_offset 24
+	movq	__heddle_tls@GOTTPOFF(%rip), %rax
+	cmpq	$0, %fs:8(%rax)
+	je	1f
+	movq	heddle_scratch@GOTTPOFF(%rip), %rdx
+	cmpq	$0, %fs:8(%rdx)
+	je	1f
+	decq	%fs:8(%rdx)
+	movq	%fs:(%rdx), %r11
+	movq	%r11, %fs:(%rax)
+	popq	%rdx
+	.cfi_def_cfa_offset 16
+	popq	%rax
+	.cfi_def_cfa_offset 8
+	retq
+	.cfi_def_cfa_offset 24
+1:
+	popq	%rdx
+	.cfi_def_cfa_offset 16
+	popq	%rax
+	.cfi_def_cfa_offset 8
 	pushq	%rbp
 	.cfi_def_cfa_offset 16
 	.cfi_offset %rbp, -16
@@ -100,8 +128,8 @@ __heddle_refill_inline:
 	pushq	%rdx
 	pushq	%rdi
 	movq	8(%rbp), %rax
-	movslq	(%rax), %rdx
-	addq	%rdx, %rax
+	movslq	1(%rax), %rdx
+	leaq	5(%rax,%rdx), %rax
 	movq	%rax, 8(%rbp)
 	heddle_save_state
 	heddle_position %rdi
@@ -155,7 +183,8 @@ __heddle_flow_inline:
 	.cfi_def_cfa_offset 32
 2:
 	callq	*__heddle_refill_inline@GOTPCREL(%rip)
-	.long	1b-.
+	.byte	0xe9
+	.long	1b-.-4
 	.cfi_endproc
 	.size	__heddle_flow_inline, .-__heddle_flow_inline
 )");

@@ -4,6 +4,7 @@
 #include "runtime/clock.h"
 #include "runtime/real.h"
 #include "runtime/sched_state.h"
+#include "runtime/stream.h"
 
 #include <errno.h>
 
@@ -14,6 +15,7 @@ namespace heddle::rt {
 
 inline void rec_lock(EventKind kind, const volatile void* lock, LockMode mode, const void* pc,
                      OpOutcome outcome = OpOutcome::kOk) {
+  if (!g_stream.recording) return;
   rec_event(kind, mode, outcome, 0, reinterpret_cast<uint64_t>(lock), 0, pc);
 }
 

@@ -34,6 +34,7 @@ const Thread* owner_of(const int* flag) {
 void begin(int* flag) {
   Thread* self = t_self;
   if (self->once_depth < Thread::kMaxOnce) self->once[self->once_depth++] = flag;
+  g_sched.quick = nobody();
 }
 
 void end(int* flag) {

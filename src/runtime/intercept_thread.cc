@@ -168,6 +168,7 @@ RT_EXPORT int pthread_setcanceltype(int type, int* before) {
     *before = self->async_cancel ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED;
   }
   self->async_cancel = type == PTHREAD_CANCEL_ASYNCHRONOUS;
+  g_sched.quick = nobody();
   if (self->async_cancel) cancellation_point();
   return 0;
 }

@@ -17,25 +17,33 @@ __thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7
 namespace heddle::rt {
 
 Stream g_stream;
+__thread Scratch heddle_scratch;
 constinit thread_local int t_inside = 0;
 
 namespace {
 
-// Where words go that nobody wants: small enough to stay in the cache, and several, because the
-// threads of a dormant process run in parallel.
-constexpr size_t kScratchWords = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK + 1536;
+// Where words go that nobody wants. For threads that nobody controls: small enough to leave the
+// first-level cache to the program, and several, because the threads of a dormant process run in
+// parallel.
+constexpr size_t kBehindLimit = HEDDLE_SEGMENT_WORDS + HEDDLE_BLOCK_SLACK;
+constexpr size_t kScratchRoom = 512;
 constexpr size_t kScratchBlocks = 64;
-alignas(64) uint64_t g_scratch[kScratchBlocks][kScratchWords];
+alignas(64) uint64_t g_scratch[kScratchBlocks][kScratchRoom + kBehindLimit];
 
-uint64_t* scratch_limit(uint64_t* scratch) {
-  return scratch + (kScratchWords - HEDDLE_SEGMENT_WORDS - HEDDLE_BLOCK_SLACK);
-}
+// For the holder of a run that records nothing. Nearly all stores of words have been dropped
+// (sleds.h), so its size is a matter of how often it is started over. kHolderRounds is how often
+// that happens before somebody asks whether the thread should go on: fairness (sched_tick) needs
+// that.
+constexpr size_t kHolderRoom = 4096;
+constexpr int64_t kHolderRounds = 8;
+alignas(64) uint64_t g_holder_scratch[kHolderRoom + kBehindLimit];
 
 uint64_t* use_scratch(heddle_tls* tls) {
   // Threads have their thread-local storage in different pages.
   uint64_t* scratch = g_scratch[(reinterpret_cast<uint64_t>(tls) >> 12) % kScratchBlocks];
   tls->cursor = scratch;
-  tls->limit = scratch_limit(scratch);
+  tls->limit = scratch + kScratchRoom;
+  heddle_scratch = {scratch, dormant() ? INT64_MAX : 0};
   return scratch;
 }
 
@@ -45,8 +53,9 @@ void start_block(uint64_t* block) {
 }
 
 void start_scratch() {
-  __heddle_tls.cursor = g_scratch[0];
-  g_stream.limit = scratch_limit(g_scratch[0]);
+  __heddle_tls.cursor = g_holder_scratch;
+  g_stream.limit = g_holder_scratch + kHolderRoom;
+  heddle_scratch = {g_holder_scratch, kHolderRounds};
 }
 
 // A signal handler may close the limit at any moment, so it is looked at after the store.
@@ -96,6 +105,7 @@ bool stream_open(uint32_t parent_pid) {
   g_stream.pid = raw_getpid();
   g_stream.holder = &__heddle_tls;
   g_stream.thread = 0;
+  heddle_scratch.rounds = 0;
   g_stream.recording = g_stream.level != HEDDLE_LEVEL_OFF &&
                        region_open(&g_stream.region, g_stream.level, parent_pid);
   raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
@@ -280,10 +290,9 @@ uint64_t* __heddle_refill(uint64_t* cursor) {
   return tls->cursor;
 }
 
-// Apart from the common case, so that the common case saves no registers for it.
-HEDDLE_PRESERVE __attribute__((noinline)) static uint64_t* point_at_length(uint64_t* base,
-                                                                           uint8_t* flag,
-                                                                           const void* address) {
+// The long way of __heddle_point (point_entry.cc).
+extern "C" HEDDLE_PRESERVE __attribute__((visibility("hidden"))) uint64_t* heddle_point_at_length(
+    uint64_t* base, uint8_t* flag, const void* address) {
   if (dormant() || inside()) return base;
   const PointKind kind =
       __atomic_load_n(flag, __ATOMIC_RELAXED) != 0 ? PointKind::kAccess : PointKind::kAtomic;
@@ -316,12 +325,4 @@ HEDDLE_PRESERVE __attribute__((noinline)) static uint64_t* point_at_length(uint6
   __atomic_store_n(&at[0], HEDDLE_HEADER(HEDDLE_REC_CONTINUE, 0, 1, 0, 0, 0), __ATOMIC_RELEASE);
   __heddle_tls.cursor = at + 2;
   return at + 2;
-}
-
-uint64_t* __heddle_point(uint64_t* base, uint8_t* flag, const void* address) {
-  if (__atomic_load_n(flag, __ATOMIC_RELAXED) == 0 && has_cursor() &&
-      atomic_point_passes(address, flag)) {
-    return base;
-  }
-  [[clang::musttail]] return point_at_length(base, flag, address);
 }

@@ -98,11 +98,22 @@ bool collector_alive(const Region* region) {
   return ready == 0 || (ready > 0 && (descriptor.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0);
 }
 
+// Whether the collector takes what it is given: waits for its word, which an own one has given by
+// the time that anything depends on it.
+bool is_welcome(Region* region) {
+  if (!region->unanswered) return true;
+  region->unanswered = false;
+  if (collector_welcomes(region->socket_fd)) return true;
+  __atomic_store_n(&region->shared->collector_gone, 1, __ATOMIC_RELEASE);
+  return false;
+}
+
 bool wait_for_free_block(Region* region) {
   heddle_shared* shared = region->shared;
   for (;;) {
     const uint64_t released = __atomic_load_n(&shared->released, __ATOMIC_ACQUIRE);
     if (shared->submitted - released < region->block_count) return true;
+    if (!is_welcome(region)) return false;
     if (__atomic_load_n(&shared->collector_gone, __ATOMIC_ACQUIRE) != 0) return false;
     __atomic_store_n(&shared->target_sleeps, 1, __ATOMIC_SEQ_CST);
     long waited = 0;
@@ -146,7 +157,7 @@ bool region_open(Region* region, heddle_level level, uint32_t parent_pid) {
     return false;
   }
   region->socket_fd = move_up(link.socket_fd);
-  region->own_collector = link.started_here;
+  region->own_collector = region->unanswered = link.started_here;
   return true;
 }
 
@@ -207,7 +218,7 @@ uint64_t region_append(Region* region, const Part* parts, size_t count, uint64_t
 }
 
 void region_wait_for_collector(Region* region) {
-  if (!region->own_collector || region->socket_fd < 0) return;
+  if (!region->own_collector || region->socket_fd < 0 || !is_welcome(region)) return;
   // The collector says nothing more: what arrives is the end of the connection. It may have
   // megabytes to compress and write, and a stuck one must not keep the program for ever.
   for (int seconds = 0; seconds < 60 && collector_alive(region); ++seconds) {

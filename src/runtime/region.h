@@ -22,6 +22,7 @@ struct Region {
   int memory_fd = -1;
   int socket_fd = -1;
   bool own_collector = false;   // this process started it: its trace is complete when it hangs up
+  bool unanswered = false;      // … and it has not yet said that it takes the recording
   bool private_memory = false;  // mode=memory: nobody reads
 };
 

@@ -3,6 +3,7 @@
 #include "runtime/sched_point.h"
 #include "runtime/sched_state.h"
 #include "runtime/strategy.h"
+#include "runtime/stream.h"
 
 namespace heddle::rt {
 
@@ -13,9 +14,6 @@ namespace {
 
 inline Thread* load_holder() {
   return __atomic_load_n(&g_sched.holder, __ATOMIC_RELAXED);
-}
-inline void store_holder(Thread* thread) {
-  __atomic_store_n(&g_sched.holder, thread, __ATOMIC_RELAXED);
 }
 
 // The holder goes on unless the strategy says otherwise.
@@ -141,6 +139,7 @@ WakeReason block(PointKind kind, Wait* wait) {
   count_point(self, kind);
   stop_if_at_step(self);
   g_sched.blocked.push(wait);
+  ++*waiters_for(wait->object);
   if (wait->deadline != kNoDeadline) ++g_sched.timed;
   if (wait->descriptors != nullptr) ++g_sched.descriptor_waiters;
   if ((wait->interrupts & kInterruptHandler) != 0) ++g_sched.signal_waiters;
@@ -230,6 +229,7 @@ void enter_ready(Thread* thread) {
 
 void end_wait(Wait* wait, WakeReason reason) {
   g_sched.blocked.remove(wait);
+  --*waiters_for(wait->object);
   if (wait->deadline != kNoDeadline) --g_sched.timed;
   if (wait->descriptors != nullptr) --g_sched.descriptor_waiters;
   if ((wait->interrupts & kInterruptHandler) != 0) --g_sched.signal_waiters;
@@ -262,7 +262,7 @@ void give_to(Thread* next) {
   g_sched.ready.remove(next);
   next->state = State::kRunning;
   if (load_holder() != next) ++g_sched.switches;
-  store_holder(next);
+  set_holder(next);
   g_sched.slice_end = g_sched.points + kSlicePoints;
   g_sched.ticks = 0;
   next->spin_count = 0;
@@ -306,10 +306,6 @@ void wait_turn(Thread* self) {
 // ---- what interceptors call
 // ---------------------------------------------------------------------
 
-bool sched_active() {
-  return t_self != nullptr && !inside() && g_sched.on;
-}
-
 Thread* sched_self() {
   return t_self;
 }
@@ -321,6 +317,7 @@ bool sched_holds() {
 }
 void sched_end() {
   g_sched.on = false;
+  g_sched.quick = nobody();
 }
 
 namespace {
@@ -345,6 +342,7 @@ bool passes(PointKind kind, const volatile void* object, const void* pc) {
     self->spin_count = 0;
   }
   count_point(self, kind);
+  if (has_cursor()) g_sched.quick = self;
   return true;
 }
 
@@ -373,6 +371,10 @@ bool sched_point_passes(PointKind kind, const volatile void* object, const void*
 }
 
 void sched_point(PointKind kind, const volatile void* object, const void* pc) {
+  if (kind != PointKind::kAccess && kind != PointKind::kYield &&
+      quick_point_passes(kind, object, pc)) {
+    return;
+  }
   if (passes(kind, object, pc)) return;
   Thread* self = t_self;
   if (self->once_depth != 0) once_check(self);
@@ -453,7 +455,7 @@ WakeReason block_on_signals(uint64_t signals, const char* what, uint64_t deadlin
 }
 
 unsigned sched_wake(const volatile void* object, unsigned count) {
-  if (!g_sched.on || __atomic_load_n(&g_sched.blocked.count, __ATOMIC_RELAXED) == 0) return 0;
+  if (__atomic_load_n(waiters_for(object), __ATOMIC_RELAXED) == 0 || !g_sched.on) return 0;
   Thread* self = t_self;
   const bool holder = self != nullptr && load_holder() == self;
   const bool busy = holder && self->busy;
@@ -505,7 +507,7 @@ void sched_leave_game() {
   self->state = State::kOutside;
   ++g_sched.outside;
   if (g_sched.ready.count == 0) {
-    store_holder(nullptr);  // whoever comes back first, or the watchdog, goes on
+    set_holder(nullptr);  // whoever comes back first, or the watchdog, goes on
     sched_unlock();
     return;
   }

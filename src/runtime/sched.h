@@ -104,11 +104,6 @@ enum class PointKind : uint8_t {
 // the baton. Calls rec_take(0).
 void sched_init();
 
-// True when the process is scheduled and the calling thread is in the game (ready, blocked and
-// outside included). False before sched_init, after sched_end, in dormant processes, on threads
-// that did not come through pthread_create, and inside the runtime itself.
-bool sched_active();
-
 // No switch from now on: the caller keeps the baton for ever. For those who write the last word.
 void sched_end();
 

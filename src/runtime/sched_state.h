@@ -48,6 +48,7 @@ struct Thread {
   const volatile void* spin_object;
   const void* spin_pc;
   uint32_t spin_count;
+  uint64_t atomic_mark;  // what an atomic access of this thread does to Sched::hash
   uint32_t clock_reads;  // in a row, at clock_steps
   uint64_t clock_steps;
 
@@ -127,6 +128,8 @@ struct Sched {
   uint64_t points;       // passed so far
   uint64_t next_action;  // the number of the point at which somebody must be asked
   uint64_t hash;
+  // The holder, while next_action alone decides whether it must ask: sched_point.h. Else nobody.
+  const Thread* quick;
   bool shared_only;  // accesses count only to memory that several threads touch
   bool on;           // between sched_init and sched_end
   bool alone;        // no other thread was ever created
@@ -135,6 +138,10 @@ struct Sched {
   uint32_t lock;
   Queue<Thread> ready;
   Queue<Wait> blocked;
+  // How many of those wait for an object, by a hash of its address: most of what is unlocked has
+  // nobody to wake, and that must cost nothing.
+  static constexpr unsigned kWaiterGroups = 256;
+  uint32_t waiters[kWaiterGroups];
   Thread** scratch;  // candidates of a wake-up
   unsigned timed;    // waits with a deadline
   unsigned outside;
@@ -167,6 +174,28 @@ struct Sched {
 
 extern Sched g_sched;
 extern constinit thread_local Thread* t_self __attribute__((tls_model("initial-exec")));
+
+inline const Thread* nobody() {
+  return reinterpret_cast<const Thread*>(1);  // no thread is, not even one that is not known
+}
+
+// True when the process is scheduled and the calling thread is in the game (ready, blocked and
+// outside included). False before sched_init, after sched_end, in dormant processes, on threads
+// that did not come through pthread_create, and inside the runtime itself.
+inline bool sched_active() {
+  return t_self != nullptr && !inside() && g_sched.on;
+}
+
+// Every point asks until the holder has found that it need not.
+inline void set_holder(Thread* thread) {
+  __atomic_store_n(&g_sched.holder, thread, __ATOMIC_RELAXED);
+  g_sched.quick = nobody();
+}
+
+inline uint32_t* waiters_for(const volatile void* object) {
+  const auto address = reinterpret_cast<uint64_t>(object);
+  return &g_sched.waiters[(address >> 3 ^ address >> 11) % Sched::kWaiterGroups];
+}
 
 void sched_lock();
 void sched_unlock();

@@ -1,6 +1,7 @@
 // Threads come and go: the table, the first and the last turn, fork.
 #include "runtime/clock.h"
 #include "runtime/descriptors.h"
+#include "runtime/sched_point.h"
 #include "runtime/sched_state.h"
 #include "runtime/schedule.h"
 #include "runtime/signals.h"
@@ -49,7 +50,7 @@ Thread* adopt_caller() {
   self->in_game = true;
   self->state = State::kRunning;
   t_self = self;
-  g_sched.holder = self;
+  set_holder(self);
   pthread_setspecific(g_sched.exit_key, self);
   return self;
 }
@@ -100,7 +101,7 @@ void end_thread(Thread* self) {
   rec_give();
   t_self = nullptr;
   if (g_sched.ready.count == 0) {
-    g_sched.holder = nullptr;  // all others are outside
+    set_holder(nullptr);  // all others are outside
     sched_unlock();
     return;
   }
@@ -120,8 +121,7 @@ void sched_init() {
   g_sched.blocked.items = allocate<Wait*>(2 * kMaxThreads);
   g_sched.scratch = allocate<Thread*>(2 * kMaxThreads);
   g_sched.idle_event = -1;
-  // A scratch block is refilled 32 times as often as a block of the ring.
-  g_sched.patience = strcmp(rt_option(level), "off") == 0 ? 4096 : 128;
+  g_sched.patience = strcmp(rt_option(level), "off") == 0 ? 192 : 128;
   pthread_key_create(&g_sched.exit_key, sched_exit_destructor);
   clock_init();
   points_select(rt_option(points));
@@ -141,6 +141,7 @@ Thread* new_thread() {
   if (g_sched.thread_count == kMaxThreads) return nullptr;
   Thread* thread = &g_sched.threads[g_sched.thread_count];
   thread->id = g_sched.thread_count++;
+  thread->atomic_mark = hash_mark(thread->id, PointKind::kAtomic);
   ++g_sched.live;
   g_strategy->created(thread);
   return thread;
@@ -244,6 +245,7 @@ void sched_fork_child() {
   memset(g_sched.threads, 0, g_sched.thread_count * sizeof(Thread));
   g_sched.lock = 0;
   g_sched.ready.count = g_sched.blocked.count = 0;
+  memset(g_sched.waiters, 0, sizeof g_sched.waiters);
   g_sched.outside = g_sched.signal_waiters = g_sched.timed = g_sched.descriptor_waiters = 0;
   g_sched.thread_count = g_sched.live = g_sched.departing = 0;
   g_sched.points = g_sched.hash = g_sched.switches = 0;

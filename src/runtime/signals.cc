@@ -144,6 +144,7 @@ void run_synchronous(int signal, siginfo_t* info, void* context) {
   t_interrupted = cursor;
   g_stream.cursor = cursor;
   g_stream.holder = nullptr;
+  g_sched.quick = nobody();
   __heddle_tls.cursor = closed_cursor();
   __heddle_tls.limit = nullptr;
   run_handler(signal, info, context);

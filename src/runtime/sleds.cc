@@ -22,6 +22,21 @@ constexpr size_t kPage = 4096;
 constexpr size_t kPointDetour = 32;  // at most 9 + 6 + 8 bytes
 constexpr size_t kFlowDetour = 64;   // 9 + 6 + 12 + 4 + 9 + 5, then 6 + 8
 
+// No-operations, by their size.
+constexpr size_t kLongest = 9;
+constexpr uint8_t kNothing[kLongest + 1][kLongest] = {
+    {},
+    {},
+    {},
+    {0x0f, 0x1f, 0x00},
+    {0x0f, 0x1f, 0x40, 0x00},
+    {0x0f, 0x1f, 0x44, 0x00, 0x00},
+    {},
+    {0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+    {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
+    {0x0f, 0x1f, 0x40, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+};
+
 // Head of a mapping of detours: the detours call through these.
 struct Arena {
   void (*point)();
@@ -159,6 +174,23 @@ void* map_near(uint64_t first, uint64_t last, size_t bytes) {
   return nullptr;
 }
 
+// The bytes of an instruction with one memory operand, relative to a register, and no immediate:
+// movq register, offset(register), or prefetchw offset(register).
+size_t instruction_size(const uint8_t* start) {
+  const uint8_t* at = start;
+  if ((*at & 0xf0) == 0x40) ++at;  // REX
+  at += *at == 0x0f ? 2 : 1;       // the operation
+  const uint8_t operand = *at++;
+  if ((operand & 7) == 4) ++at;  // SIB
+  const unsigned form = operand >> 6;
+  at += form == 1 ? 1 : form == 2 ? 4 : 0;  // the offset
+  return static_cast<size_t>(at - start);
+}
+
+bool is_nothing(const uint8_t* at) {
+  return at[0] == 0x0f && at[1] == 0x1f;
+}
+
 // What [first, last] of a table's wanted entries span: their sleds, and sleds with subjects.
 struct Extent {
   uint64_t first = ~uint64_t{0};
@@ -169,6 +201,26 @@ struct Extent {
     if (at < first) first = at;
     if (at > last) last = at;
   }
+};
+
+// Code is writable from here to the end of the scope, if the system allows it.
+class OpenCode {
+ public:
+  explicit OpenCode(const Extent& extent, size_t last_bytes)
+      : start_(static_cast<long>(extent.first / kPage * kPage)),
+        bytes_(static_cast<long>(extent.last + last_bytes) - start_),
+        error_(raw_syscall(SYS_mprotect, start_, bytes_, PROT_READ | PROT_WRITE | PROT_EXEC)) {}
+  ~OpenCode() {
+    if (error_ == 0) raw_syscall(SYS_mprotect, start_, bytes_, PROT_READ | PROT_EXEC);
+  }
+  OpenCode(const OpenCode&) = delete;
+  OpenCode& operator=(const OpenCode&) = delete;
+  long error() const { return error_; }
+
+ private:
+  long start_;
+  long bytes_;
+  long error_;
 };
 
 void refuse(const char* what, long error) {
@@ -226,13 +278,9 @@ void place(const uint8_t* table, const uint8_t* end, size_t detour_bytes, Read r
   }
   auto* arena = static_cast<Arena*>(memory);
   *arena = {__heddle_point_inline, __heddle_flow_inline};
-  const uint64_t first_page = sleds.first / kPage * kPage;
-  const auto code_bytes = static_cast<long>(sleds.last + sizeof kSled - first_page);
-  const auto code = static_cast<long>(first_page);
-  const long opened =
-      raw_syscall(SYS_mprotect, code, code_bytes, PROT_READ | PROT_WRITE | PROT_EXEC);
-  if (opened < 0) {
-    refuse("mprotect", opened);
+  const OpenCode code(sleds, sizeof kSled);
+  if (code.error() != 0) {
+    refuse("mprotect", code.error());
     raw_syscall(SYS_munmap, as_long(memory), static_cast<long>(bytes));
     return;
   }
@@ -253,7 +301,6 @@ void place(const uint8_t* table, const uint8_t* end, size_t detour_bytes, Read r
     detour += detour_bytes;
   }
   raw_syscall(SYS_mprotect, as_long(memory), static_cast<long>(bytes), PROT_READ | PROT_EXEC);
-  raw_syscall(SYS_mprotect, code, code_bytes, PROT_READ | PROT_EXEC);
 }
 
 }  // namespace
@@ -282,6 +329,23 @@ void sleds_place_flows(const heddle_unit* unit) {
   place(
       unit->flows, unit->flows_end, kFlowDetour, flow_entry, [](const Entry&) { return true; },
       write_flow_detour);
+}
+
+void sleds_drop_words(const heddle_unit* unit) {
+  constexpr size_t kEntry = 4;
+  if (unit->words == unit->words_end) return;
+  if (is_nothing(target_of(unit->words))) return;  // another unit of the module has seen to it
+  Extent instructions;
+  for (const uint8_t* at = unit->words; at < unit->words_end; at += kEntry) {
+    instructions.add(target_of(at));
+  }
+  const OpenCode code(instructions, kLongest);
+  if (code.error() != 0) return;  // they stay, and cost what they cost
+  for (const uint8_t* at = unit->words; at < unit->words_end; at += kEntry) {
+    uint8_t* instruction = target_of(at);
+    const size_t size = instruction_size(instruction);
+    memcpy(instruction, kNothing[size], size);
+  }
 }
 
 }  // namespace heddle::rt

@@ -1,4 +1,5 @@
-// Sleds (abi/abi.h): the places in instrumented code that a run may turn into jumps.
+// Sleds (abi/abi.h): the places in instrumented code that a run may turn into jumps; and the stores
+// of words, which it may drop.
 //
 // The problem. A scheduling point may stand before every access, and the flow level wants a word
 // from nearly every basic block; yet most runs want neither, and a test per place, with the code
@@ -29,5 +30,9 @@ void sleds_place_flagged_points(const heddle_unit* unit);
 
 // The segments of the flow level, in all of the unit's module.
 void sleds_place_flows(const heddle_unit* unit);
+
+// Nobody wants the words of the unit's module: their stores become no-operations. They cost more
+// than all else that a record consists of: a processor finishes one store per cycle.
+void sleds_drop_words(const heddle_unit* unit);
 
 }  // namespace heddle::rt

@@ -23,6 +23,17 @@ struct Stream {
 
 extern Stream g_stream;
 
+// The scratch block of a thread whose words nobody wants. As long as there are rounds left, a full
+// one is started over by __heddle_refill_inline itself (inline_entry.cc), which asks nobody. There
+// are none while the thread's words are recorded, and none left when it gets another block: the
+// thread's limit belongs to this one.
+struct Scratch {
+  uint64_t* start;
+  int64_t rounds;
+};
+extern "C" __attribute__((visibility("hidden"),
+                          tls_model("initial-exec"))) __thread Scratch heddle_scratch;
+
 inline uint64_t* closed_cursor() {
   return reinterpret_cast<uint64_t*>(~uint64_t{0} - 7);
 }

@@ -41,6 +41,7 @@ bool version_fits(const heddle_unit* unit) {
         unit->name, unit->abi_version, HEDDLE_ABI_VERSION);
   }
   said = true;
+  if (g_stream.region.shared != nullptr) g_stream.region.shared->foreign_units = 1;
   return false;
 }
 
@@ -104,6 +105,7 @@ void __heddle_register(const heddle_unit* unit) {
   }
   g_units[g_count++] = unit;
   if (stream_records_flow()) sleds_place_flows(unit);
+  if (!g_stream.recording) sleds_drop_words(unit);
   sched_unit_registered(unit);
   write_modules();
   write_unit(unit);

@@ -12,6 +12,7 @@
 #include "runtime/record.h"
 #include "runtime/say.h"
 #include "runtime/sleds.h"
+#include "runtime/stream.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -33,6 +34,7 @@ static unsigned block_count;
 __thread struct heddle_tls __heddle_tls
     __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL, NULL};
 static __thread struct block* mine;
+__thread heddle::rt::Scratch heddle::rt::heddle_scratch;  // no rounds: every full block comes here
 
 static struct point {
   const uint8_t* flag;

@@ -27,6 +27,7 @@ int main(void) {
 C
 expect 0 "$build/bin/heddle-cc" unit.c -o unit
 expect 7 timeout 300 "$heddle" record -q -o unit.heddle -- ./unit
+one_line
 complains "interface version 999"
 complains "rebuild the program"
 

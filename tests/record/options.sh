@@ -12,6 +12,12 @@ expect 0 env -u HEDDLE_OPTIONS "$heddle" show small.heddle
 grep -qE ' w +x ' "$out" || fail "the write is missing"
 tail -1 "$out" | grep -q 'exit 5' || fail "the end is missing"
 
+# A collector of the program's own that does not answer: said once.
+export HEDDLE_OPTIONS=output=none.heddle:heddle=/bin/true
+expect 5 ./small
+one_line
+complains "the collector did not take this program's recording"
+
 export HEDDLE_OPTIONS=output=other.heddle:colour=blue:level=accesses
 expect 5 ./small
 one_line
