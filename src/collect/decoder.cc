@@ -12,6 +12,7 @@ namespace heddle::collect {
 namespace {
 
 constexpr std::size_t kBatch = 512;                   // events, 16 KiB
+constexpr std::uint64_t kLoopPiece = 1u << 14;        // accesses, most of which may be filtered
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -83,6 +84,15 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
+    if (loop_.under_way()) {
+      expand_loop(out);
+      if (loop_.under_way()) {
+        position = at;
+        break;
+      }
+      at += loop_words_;
+      continue;
+    }
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
     if (out.size() >= kBatch && !resumed) {
@@ -171,31 +181,58 @@ inline void Decoder::all_items(const Unit& unit, const CompiledSlot& slot,
 // Accesses of private memory become no events at all. Events are made where they stay: one that is
 // put together elsewhere and then copied stalls the processor, because the copy's wide loads have
 // to wait for the narrow stores before them.
+inline void Decoder::filtered_item(const CommonItem& item, Address address,
+                                   SharedFilter::Owner owner, EventBuffer& out) {
+  const auto look = (address & item.unusual) == 0 ? filter_->look(address, item.packed, owner)
+                                                  : SharedFilter::Look::kUnknown;
+  if (look == SharedFilter::Look::kPrivate) return;
+  deliver_calls(out);
+  if (look == SharedFilter::Look::kUnknown) {
+    Event event = item.event;
+    event.thread = thread_;
+    event.address = address;
+    filter_->pass_counted(event, out);
+    return;
+  }
+  Event* event = out.room(1);
+  *event = item.event;
+  event->thread = thread_;
+  event->address = address;
+  out.added(1);
+}
+
 inline void Decoder::filtered_items(const Unit& unit, const CompiledSlot& slot,
                                     const std::uint64_t* record, EventBuffer& out) {
   const SharedFilter::Owner owner = SharedFilter::owner(thread_);
   const CommonItem* item = unit.common_items.data() + slot.first_item;
   const CommonItem* const end = item + slot.item_count;
   for (; item != end; ++item) {
-    const Address address = item->event.address + record[item->base];
-    const auto look = (address & item->unusual) == 0 ? filter_->look(address, item->packed, owner)
-                                                     : SharedFilter::Look::kUnknown;
-    if (look == SharedFilter::Look::kPrivate) continue;
-    deliver_calls(out);
-    if (look == SharedFilter::Look::kUnknown) {
-      Event event = item->event;
-      event.thread = thread_;
-      event.address = address;
-      filter_->pass_counted(event, out);
-      continue;
-    }
-    Event* event = out.room(1);
-    *event = item->event;
-    event->thread = thread_;
-    event->address = address;
-    out.added(1);
+    filtered_item(*item, item->event.address + record[item->base], owner, out);
   }
   filter_->count(slot.item_count);
+}
+
+void Decoder::expand_loop(EventBuffer& out) {
+  if (filter_ == nullptr) {
+    deliver_calls(out);
+    loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+      Event* event = out.room(1);
+      *event = item.event;
+      event->thread = thread_;
+      event->address = address;
+      out.added(1);
+    });
+    return;
+  }
+  const SharedFilter::Owner owner = SharedFilter::owner(thread_);
+  std::uint64_t accesses = 0;
+  while (loop_.under_way() && out.size() < kBatch && accesses < kLoopPiece) {
+    loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+      filtered_item(item, address, owner, out);
+      ++accesses;
+    });
+  }
+  filter_->count(accesses);
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -229,6 +266,13 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
     case HEDDLE_SLOT_LIBCALL:
       state_->libcall = slot.id;
       break;
+    case HEDDLE_SLOT_LOOP:
+      if (!loop_.begin(*unit, slot, words.first(size))) {
+        return Error{fmt::format("the record of a loop at {:#x} says what cannot be", address)};
+      }
+      if (!loop_.under_way()) break;
+      loop_words_ = size;
+      return std::size_t{0};
     default:  // units with other kinds are refused
       break;
   }
