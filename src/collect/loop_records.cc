@@ -75,10 +75,10 @@ bool LoopExpansion::begin(const Unit& unit, const CompiledSlot& slot,
   }
   const bool ended = static_cast<std::int64_t>(record[1]) >= 0;
   const std::uint64_t rounds = ended ? record[1] : ~record[1];
-  items_ = nullptr;
+  under_way_ = false;
   if (rounds == 0) return true;            // was not even begun when the target died
   if (!believable(rounds)) return !ended;  // a wild pointer leads to a fault
-  items_ = items;
+  under_way_ = true;
   round_ = 0;
   // The last round ends where the loop's test does.
   whole_rounds_ = rounds - 1;

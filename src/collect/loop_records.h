@@ -24,7 +24,7 @@ class LoopExpansion {
   bool begin(const Unit& unit, const CompiledSlot& slot, std::span<const std::uint64_t> record);
 
   // There is more to come.
-  bool under_way() const { return items_ != nullptr; }
+  bool under_way() const { return under_way_; }
 
   // Calls `access(const CommonItem&, Address)` for about `most` accesses, in order; the last round
   // that is begun is finished.
@@ -39,7 +39,7 @@ class LoopExpansion {
       }
     }
     for (std::uint32_t i = 0; i < rest_; ++i) access(*moving_[i].item, moving_[i].address);
-    items_ = nullptr;
+    under_way_ = false;
   }
 
  private:
@@ -53,7 +53,7 @@ class LoopExpansion {
   void cut_at(std::uint64_t fault);
 
   std::vector<Moving> moving_;
-  const CommonItem* items_ = nullptr;
+  bool under_way_ = false;
   std::uint64_t round_ = 0;
   std::uint64_t whole_rounds_ = 0;
   std::uint32_t rest_ = 0;  // items of the round after the last whole one
