@@ -62,6 +62,28 @@
  * but __heddle_point. The base that __heddle_point returns therefore has the same room as the one
  * that __heddle_refill returns, unless it is the base that it was given.
  *
+ * Loops. An innermost loop that runs straight through, that knows how often it will run before it
+ * does, and whose addresses move by the same distance in every round, exists twice: instrumented
+ * as above, and *plain*, as the program has it (instrument/loops.h). The plain one is preceded by
+ * one slot record (HEDDLE_SLOT_LOOP) from which all its accesses follow:
+ *
+ *   rounds, then the addresses of the first round and the distances that are not known statically,
+ *   in the order that abi/layout.h says
+ *
+ * While the loop runs, `rounds` is written as its complement and the cursor stays before the
+ * record; both are put right after its last round. So a record with the complement is of a loop
+ * that never ended. One that ended in a fault is closed as paused, and the additional word is the
+ * page that faulted, with HEDDLE_FAULT_KNOWN, and HEDDLE_FAULT_WRITE if only writing to it is
+ * forbidden; its accesses are those up to the first one of that page. Of a loop that ended
+ * otherwise (kill -9) is known that some of its first rounds were run, and the collector delivers
+ * none.
+ *
+ * Which one runs is decided at the loop's entry: the plain one if the number of rounds minus
+ * HEDDLE_LOOP_FEWEST is less than *heddle_unit::loop_rounds, which is HEDDLE_LOOP_MOST unless the
+ * runtime sets it to 0: when plain accesses are scheduling points, when one of the unit's is
+ * watched, and at the flow level. A plain loop has no scheduling point and takes no signals; what
+ * the instrumented one would have written is added to heddle_tls::skipped.
+ *
  * Blocks are zero before use. A block that was never submitted (the target was killed) is therefore
  * valid up to its first zero header word, and a segment up to its first zero address.
  *
@@ -98,7 +120,14 @@ enum heddle_slot_kind {
   HEDDLE_SLOT_FLOW_SEGMENT = 5, /* a segment without accesses: written at the flow level only */
   HEDDLE_SLOT_LIBCALL =
       6, /* index = site; the ranges that the wrapped libc call reports belong to it */
+  HEDDLE_SLOT_LOOP = 7, /* index = loop in the unit's layout; words: see "loops" above */
 };
+
+#define HEDDLE_LOOP_FEWEST 4u         /* rounds of a plain loop: fewer would not pay … */
+#define HEDDLE_LOOP_MOST (1ull << 36) /* … and as many more the collector would not believe */
+#define HEDDLE_FAULT_KNOWN 1u
+#define HEDDLE_FAULT_WRITE 2u
+#define HEDDLE_FAULT_PAGE 4096u
 
 struct heddle_slot {
   uint32_t index; /* into the unit's catalog table for its kind */
@@ -134,6 +163,7 @@ struct heddle_unit {
   const uint8_t* flows_end;
   const uint8_t* words; /* the stores of words of the whole module */
   const uint8_t* words_end;
+  uint64_t* loop_rounds; /* which loops run plain: see "loops" above */
 };
 
 #define HEDDLE_POINTS_SECTION "heddle_points"
@@ -160,6 +190,9 @@ struct heddle_tls {
   /* The call under way, as the address of its site's flag: stored before every call, taken by the
    * Enter that it leads to. 0: none, or none that instrumented code has made. */
   const uint8_t* call;
+  /* Words that plain loops did not write, since the runtime last looked: code without scheduling
+   * points loses its turn after so many words. */
+  uint64_t skipped;
 };
 
 #define HEDDLE_SEGMENT_WORDS 256 /* the longest slot record, header included */

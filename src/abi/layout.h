@@ -6,7 +6,7 @@
 // Catalog::segments[s], one layout item for each access item, in the same order. Everything else
 // about an item (kind, order, static size, flags) is in its Site.
 //
-//   blob    = version:u8 entry*
+//   blob    = version:u8 entry* loop_count:varint loop*
 //   entry   = item_count:varint item*
 //   item    = code:u8 [failure_order:u8]    when the code has kOutcome
 //                     [reference:varint]    symbol k, or item j of the same segment
@@ -20,6 +20,18 @@
 //     the order of the site. The outcome is written after the access, the others before.
 // A word that was written is never 0 (the address of an empty range is written as 1), so the first
 // 0 is where an unfinished segment stopped.
+//
+// A loop is what one slot of kind HEDDLE_SLOT_LOOP stands for, in slot order: all accesses of one
+// round, in order. In round k, counted from 0, an item's address is its first one plus k times its
+// step. The first `always` items happen in every round; the others not in the last, which ends at
+// the loop's test.
+//
+//   loop      = always:varint item_count:varint loop_item*
+//   loop_item = site:varint item step_code:u8 [step:zigzag | reference:varint]
+//
+// `item`, as above, is of its first address; neither its size nor an outcome is dynamic. The step
+// is constant, a word of the record, or that of an earlier item. The record's words are the rounds,
+// then for each item its address and its step, as far as they are words.
 //
 // A range of length 0 touches nothing: no event. A fence has source kNone: an event without
 // address. An item whose Site::kind is kOncePass is the inline test of a static's guard; the event
@@ -36,7 +48,7 @@
 
 namespace heddle {
 
-inline constexpr std::uint8_t kLayoutVersion = 1;
+inline constexpr std::uint8_t kLayoutVersion = 2;
 
 struct LayoutItem {
   enum class Source : std::uint8_t { kNone = 0, kWord = 1, kSymbol = 2, kItem = 3 };
@@ -56,6 +68,31 @@ struct LayoutItem {
 
 using SegmentLayout = std::vector<LayoutItem>;
 
+// An access of a loop.
+struct LoopItem {
+  enum class Step : std::uint8_t { kConstant = 0, kWord = 1, kItem = 2 };
+  std::uint32_t site{};  // in the unit's catalog
+  LayoutItem first;      // where its address in the first round comes from
+  Step step{Step::kConstant};
+  std::int64_t distance{};    // kConstant: from round to round
+  std::uint32_t reference{};  // kItem
+
+  unsigned words() const { return first.words() + (step == Step::kWord ? 1u : 0u); }
+  bool operator==(const LoopItem&) const = default;
+};
+
+struct LoopLayout {
+  std::uint32_t always{};  // items that happen in the last round, too
+  std::vector<LoopItem> items;
+
+  // Of the record, after the header.
+  unsigned words() const {
+    unsigned count = 1;
+    for (const LoopItem& item : items) count += item.words();
+    return count;
+  }
+};
+
 namespace layout_detail {
 
 inline constexpr unsigned kSourceMask = 3;
@@ -66,6 +103,22 @@ inline constexpr unsigned kKnownBits = 15;
 inline void put_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
   out.push_back(static_cast<char>(value));
+}
+
+inline void put_zigzag(std::string& out, std::int64_t value) {
+  put_varint(out, (static_cast<std::uint64_t>(value) << 1) ^ (value < 0 ? ~std::uint64_t{0} : 0));
+}
+
+inline void put_item(std::string& out, const LayoutItem& item) {
+  out.push_back(static_cast<char>(static_cast<unsigned>(item.source) |
+                                  (item.dynamic_size ? kDynamicSize : 0u) |
+                                  (item.outcome ? kOutcome : 0u)));
+  if (item.outcome) out.push_back(static_cast<char>(item.failure_order));
+  if (item.source != LayoutItem::Source::kSymbol && item.source != LayoutItem::Source::kItem) {
+    return;
+  }
+  put_varint(out, item.reference);
+  put_zigzag(out, item.offset);
 }
 
 struct Cursor {
@@ -90,78 +143,139 @@ struct Cursor {
     failed = true;
     return 0;
   }
+  std::int64_t zigzag() {
+    const std::uint64_t value = varint();
+    return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
+  }
 };
 
 }  // namespace layout_detail
 
-// Builds a blob; add() in slot order, one call for each HEDDLE_SLOT_SEGMENT slot.
+// Builds a blob; both add() in slot order, one call for each slot of their kind.
 class LayoutEncoder {
  public:
   LayoutEncoder() : blob_(1, static_cast<char>(kLayoutVersion)) {}
 
   void add(std::span<const LayoutItem> items) {
+    layout_detail::put_varint(blob_, items.size());
+    for (const LayoutItem& item : items) layout_detail::put_item(blob_, item);
+  }
+
+  void add(const LoopLayout& loop) {
     using namespace layout_detail;
-    put_varint(blob_, items.size());
-    for (const LayoutItem& item : items) {
-      blob_.push_back(static_cast<char>(static_cast<unsigned>(item.source) |
-                                        (item.dynamic_size ? kDynamicSize : 0u) |
-                                        (item.outcome ? kOutcome : 0u)));
-      if (item.outcome) blob_.push_back(static_cast<char>(item.failure_order));
-      if (item.source != LayoutItem::Source::kSymbol && item.source != LayoutItem::Source::kItem) {
-        continue;
-      }
-      put_varint(blob_, item.reference);
-      const auto offset = static_cast<std::uint64_t>(item.offset);
-      put_varint(blob_, (offset << 1) ^ (item.offset < 0 ? ~std::uint64_t{0} : 0));
+    ++loop_count_;
+    put_varint(loops_, loop.always);
+    put_varint(loops_, loop.items.size());
+    for (const LoopItem& item : loop.items) {
+      put_varint(loops_, item.site);
+      put_item(loops_, item.first);
+      loops_.push_back(static_cast<char>(item.step));
+      if (item.step == LoopItem::Step::kConstant) put_zigzag(loops_, item.distance);
+      if (item.step == LoopItem::Step::kItem) put_varint(loops_, item.reference);
     }
   }
 
-  const std::string& blob() const { return blob_; }
+  std::uint32_t loop_count() const { return loop_count_; }
+
+  std::string blob() const {
+    std::string all = blob_;
+    layout_detail::put_varint(all, loop_count_);
+    return all + loops_;
+  }
 
  private:
   std::string blob_;
+  std::string loops_;
+  std::uint32_t loop_count_{};
 };
 
 struct LayoutLimits {
   std::size_t segments;  // how many HEDDLE_SLOT_SEGMENT slots the unit has
   std::size_t symbols;   // how many symbols
+  std::size_t sites;     // how many sites
 };
 
+struct Layout {
+  std::vector<SegmentLayout> segments;
+  std::vector<LoopLayout> loops;
+};
+
+namespace layout_detail {
+
+// Item `number` of its segment or loop.
+inline bool take_item(Cursor& in, std::size_t number, const LayoutLimits& limits,
+                      LayoutItem& item) {
+  const std::uint8_t code = in.byte();
+  if ((code & ~kKnownBits) != 0) return false;
+  item.source = static_cast<LayoutItem::Source>(code & kSourceMask);
+  item.dynamic_size = (code & kDynamicSize) != 0;
+  item.outcome = (code & kOutcome) != 0;
+  if (item.outcome) item.failure_order = in.byte();
+  const bool symbol = item.source == LayoutItem::Source::kSymbol;
+  if (symbol || item.source == LayoutItem::Source::kItem) {
+    const std::uint64_t reference = in.varint();
+    if (reference >= (symbol ? limits.symbols : number)) return false;
+    item.reference = static_cast<std::uint32_t>(reference);
+    item.offset = in.zigzag();
+  }
+  return !in.failed;
+}
+
+inline bool take_loop_item(Cursor& in, std::size_t number, const LayoutLimits& limits,
+                           LoopItem& item) {
+  const std::uint64_t site = in.varint();
+  if (site >= limits.sites) return false;
+  item.site = static_cast<std::uint32_t>(site);
+  if (!take_item(in, number, limits, item.first)) return false;
+  if (item.first.source == LayoutItem::Source::kNone || item.first.dynamic_size ||
+      item.first.outcome) {
+    return false;
+  }
+  const std::uint8_t step = in.byte();
+  if (step > static_cast<std::uint8_t>(LoopItem::Step::kItem)) return false;
+  item.step = static_cast<LoopItem::Step>(step);
+  if (item.step == LoopItem::Step::kConstant) item.distance = in.zigzag();
+  if (item.step == LoopItem::Step::kItem) {
+    const std::uint64_t reference = in.varint();
+    if (reference >= number) return false;
+    item.reference = static_cast<std::uint32_t>(reference);
+  }
+  return !in.failed;
+}
+
+}  // namespace layout_detail
+
 // Reads a blob, trusting nothing: false when it is of another version, damaged, or refers to a
-// symbol or an item that does not exist. `out` then holds the entries before the damage.
+// symbol, a site or an item that does not exist. `out` then holds the entries before the damage.
 inline bool decode_layout(std::span<const std::uint8_t> blob, const LayoutLimits& limits,
-                          std::vector<SegmentLayout>& out) {
+                          Layout& out) {
   using namespace layout_detail;
-  out.clear();
+  out = {};
   Cursor in{.bytes = blob};
   if (in.byte() != kLayoutVersion) return false;
   for (std::size_t segment = 0; segment < limits.segments; ++segment) {
     const std::uint64_t count = in.varint();
     if (in.failed || count > blob.size() - in.at) return false;
-    SegmentLayout items;
-    items.reserve(count);
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint8_t code = in.byte();
-      if ((code & ~kKnownBits) != 0) return false;
-      LayoutItem item;
-      item.source = static_cast<LayoutItem::Source>(code & kSourceMask);
-      item.dynamic_size = (code & kDynamicSize) != 0;
-      item.outcome = (code & kOutcome) != 0;
-      if (item.outcome) item.failure_order = in.byte();
-      const bool symbol = item.source == LayoutItem::Source::kSymbol;
-      if (symbol || item.source == LayoutItem::Source::kItem) {
-        const std::uint64_t reference = in.varint();
-        if (reference >= (symbol ? limits.symbols : i)) return false;
-        item.reference = static_cast<std::uint32_t>(reference);
-        const std::uint64_t zigzag = in.varint();
-        item.offset = static_cast<std::int64_t>((zigzag >> 1) ^ (~(zigzag & 1) + 1));
-      }
-      if (in.failed) return false;
-      items.push_back(item);
+    SegmentLayout items(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!take_item(in, i, limits, items[i])) return false;
     }
-    out.push_back(std::move(items));
+    out.segments.push_back(std::move(items));
   }
-  return in.at == blob.size();
+  const std::uint64_t loops = in.varint();
+  for (std::uint64_t loop = 0; loop < loops; ++loop) {
+    LoopLayout layout;
+    const std::uint64_t always = in.varint();
+    const std::uint64_t count = in.varint();
+    if (in.failed || count > blob.size() - in.at || always > count) return false;
+    layout.always = static_cast<std::uint32_t>(always);
+    layout.items.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!take_loop_item(in, i, limits, layout.items[i])) return false;
+    }
+    out.loops.push_back(std::move(layout));
+  }
+  return !in.failed && in.at == blob.size();
 }
 
 }  // namespace heddle

@@ -113,6 +113,15 @@ Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
+    if (loop_.under_way()) {
+      expand_loop(out);
+      if (loop_.under_way()) {
+        position = at;
+        break;
+      }
+      at += loop_words_;
+      continue;
+    }
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
     EventBuffer& events = events_of(out);
@@ -234,6 +243,15 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
       calls.pop_back();
       need_room(1);
       *next++ = CompactEvent::call(EventKind::kLeave, slot.id, 0, 0);
+    } else if (slot.kind == HEDDLE_SLOT_LOOP) {
+      if (!loop_.begin(*unit, slot, {record, std::size_t{1} + slot.words})) break;
+      while (loop_.under_way()) {
+        loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+          need_room(1);
+          *next = item.compact;
+          (next++)->address = address;
+        });
+      }
     } else if (slot.kind != HEDDLE_SLOT_FLOW_SEGMENT) {
       break;
     }
@@ -241,6 +259,28 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
   }
   if (next != nullptr) out.stored(next);
   return static_cast<std::size_t>(record - words.data());
+}
+
+void Decoder::expand_loop(EventBuffer& out) {
+  loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+    Event* event = out.room(1);
+    *event = item.event;
+    event->thread = thread_;
+    event->address = address;
+    out.added(1);
+  });
+}
+
+// All of them: the taker has room for any number.
+void Decoder::expand_loop(StretchBuffer& out) {
+  while (loop_.under_way()) {
+    loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+      CompactEvent* const event = out.room(1, thread_);
+      *event = item.compact;
+      event->address = address;
+      out.stored(event + 1);
+    });
+  }
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -274,6 +314,13 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
     case HEDDLE_SLOT_LIBCALL:
       state_->libcall = slot.id;
       break;
+    case HEDDLE_SLOT_LOOP:
+      if (!loop_.begin(*unit, slot, words.first(size))) {
+        return Error{fmt::format("the record of a loop at {:#x} says what cannot be", address)};
+      }
+      if (!loop_.under_way()) break;
+      loop_words_ = size;
+      return std::size_t{0};
     default:  // units with other kinds are refused
       break;
   }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "collect/event_buffer.h"
+#include "collect/loop_records.h"
 #include "collect/native_sites.h"
 #include "collect/stretch_buffer.h"
 #include "collect/units.h"
@@ -47,7 +48,8 @@ class Decoder {
 
   // Appends the events of a block to `out`, from word `at` on, and moves `at` to where the next
   // call goes on: behind the block's last word, or earlier once there are so many events that they
-  // would no longer be in the cache when they are used. An error is about words that mean nothing;
+  // would no longer be in the cache when they are used. That may be in the middle of a loop's
+  // record. An error is about words that mean nothing;
   // the events before them were appended.
   Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out, std::size_t& at);
 
@@ -76,7 +78,7 @@ class Decoder {
     std::uint32_t paused_item{};
   };
 
-  // Decodes one record and returns the number of its words; 0: nothing follows.
+  // Decodes one record and returns the number of its words; 0: it begins a loop.
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
@@ -91,6 +93,9 @@ class Decoder {
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);
+  // Some accesses of the loop that is under way.
+  void expand_loop(EventBuffer& out);
+  void expand_loop(StretchBuffer& out);
   void add_range(Event event, std::uint64_t length, EventBuffer& out);
   void event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   void text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
@@ -109,6 +114,8 @@ class Decoder {
   ThreadId thread_ = 0;
   std::vector<ThreadState> threads_;
   ThreadState* state_ = nullptr;  // of thread_
+  LoopExpansion loop_;
+  std::size_t loop_words_ = 0;  // of its record
   bool saw_units_ = false;
   std::vector<std::string> notes_;
   std::vector<Decision> decisions_;

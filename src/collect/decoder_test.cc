@@ -84,6 +84,20 @@ class DecoderTest : public ::testing::Test {
     return slot(HEDDLE_SLOT_SEGMENT, static_cast<std::uint32_t>(own_.segments.size() - 1), words);
   }
 
+  // Adds a loop that reads doubles from a word on and writes bytes from a symbol on.
+  std::uint64_t loop() {
+    own_.symbols.emplace_back();
+    LoopLayout layout;
+    layout.items.resize(2);
+    layout.items[0].site = site(EventKind::kRead, 8);
+    layout.items[0].distance = 8;
+    layout.items[1].site = site(EventKind::kWrite, 1);
+    layout.items[1].first = symbol(1);
+    layout.items[1].distance = 1;
+    layout_.add(layout);
+    return slot(HEDDLE_SLOT_LOOP, layout_.loop_count() - 1, layout.words());
+  }
+
   std::uint64_t slot(heddle_slot_kind kind, std::uint32_t index, unsigned words) {
     heddle_slot slot{};
     slot.index = index;
@@ -362,6 +376,59 @@ TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
   }
 }
 
+TEST_F(DecoderTest, ALoopsRecordIsItsAccesses) {
+  const std::uint64_t before = segment({{site(EventKind::kRead, 8), word()}});
+  const std::uint64_t slot = loop();
+  EXPECT_EQ(brief(decode({before, 0x10, slot, 3, 0x100, before, 0x20})),
+            "0:r(10,8) 0:r(100,8) 0:w(8001,1) 0:r(108,8) 0:w(8002,1) 0:r(20,8)");
+  // Killed while it ran.
+  EXPECT_EQ(brief(decode({before, 0x10, slot, ~std::uint64_t{3}, 0x100, 0, 0}, Tail::kCut)),
+            "0:r(10,8)");
+  // Ended by a fault, of which the runtime wrote the page.
+  EXPECT_EQ(brief(decode(
+                {slot | 1, ~std::uint64_t{9}, 0xff8, 0x1000 | HEDDLE_FAULT_KNOWN, before, 0x20})),
+            "0:r(ff8,8) 0:w(8001,1) 0:r(1000,8) 0:r(20,8)");
+}
+
+// Batch by batch, with other records around it and by several threads.
+TEST_F(DecoderTest, LongLoopsComeInBatches) {
+  const std::uint64_t before = segment({{site(EventKind::kRead, 8), word()}});
+  const std::uint64_t slot = loop();
+  const std::vector<std::uint64_t> words =
+      after_unit({before, 0x10, slot, 5001, 0x100, switch_to(1), slot, 11, 0x200, before, 0x20});
+  std::vector<Event> out;
+  Decoder& one = decoder();
+  for (std::size_t at = 0; at < words.size();) {
+    EventBuffer batch;
+    ASSERT_TRUE(one.decode(words, Tail::kWhole, batch, at).ok());
+    EXPECT_LT(batch.size(), 1100u);
+    out.insert(out.end(), batch.events().begin(), batch.events().end());
+  }
+  ASSERT_EQ(out.size(), 10022u);
+  for (std::size_t i = 0; i < 5000; ++i) {
+    EXPECT_EQ(out[1 + 2 * i].address, 0x100 + 8 * i);
+    EXPECT_EQ(out[2 + 2 * i].address, 0x8001 + i);
+  }
+  EXPECT_EQ(out[10001].thread, 1u);
+  EXPECT_EQ(out[10001].address, 0x200u);
+  EXPECT_EQ(out[10021].address, 0x20u);
+  catalog_ = {};
+  Taken taken;
+  StretchBuffer stretches(taken);
+  ASSERT_TRUE(decoder().decode(words, Tail::kWhole, stretches).ok());
+  EXPECT_EQ(taken.events, out);
+}
+
+TEST_F(DecoderTest, AnImpossibleLoopIsDamage) {
+  const std::uint64_t slot = loop();
+  std::vector<Event> out;
+  const Status status =
+      decode_all(decoder(), after_unit({slot, std::uint64_t{1} << 60, 0x100}), Tail::kWhole, out);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("loop"), std::string::npos);
+  EXPECT_TRUE(out.empty());
+}
+
 TEST_F(DecoderTest, DamagedWords) {
   const SiteId first = site(EventKind::kRead, 8);
   LayoutItem range = word();
@@ -418,6 +485,7 @@ TEST_F(DecoderTest, DamagedUnits) {
   own_.symbols.emplace_back();
   segment({{first, word()}, {first, symbol(4)}, {first, from_item(0, 4)}});
   slot(HEDDLE_SLOT_ENTER, function("f"), 1);
+  loop();
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);

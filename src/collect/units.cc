@@ -75,58 +75,103 @@ struct Root {
   std::int64_t offset{};
 };
 
-// Compiles the items of one segment. False when they do not fit the slot's words.
-bool compile_segment(const Segment& segment, const SegmentLayout& layout, const Catalog& catalog,
-                     const CatalogRemap& remap, const Parts& parts, std::uint64_t slot_address,
-                     CompiledSlot& slot, std::vector<CompiledItem>& items) {
-  if (segment.items.size() != layout.size()) return false;
-  std::vector<Root> roots;
-  unsigned word = 1;
-  slot.simple = layout.size() <= StretchBuffer::kMost;
-  for (std::size_t i = 0; i < layout.size(); ++i) {
-    const LayoutItem& from = layout[i];
-    const SiteId site_id = segment.items[i].site;
-    if (site_id >= catalog.sites.size()) return false;
-    const Site& site = catalog.sites[site_id];
+// Compiles the items of a segment or a loop one by one, and counts the record's words.
+class ItemCompiler {
+ public:
+  ItemCompiler(const Catalog& catalog, const CatalogRemap& remap, const Parts& parts,
+               std::uint64_t slot_address, unsigned first_word)
+      : catalog_(catalog),
+        remap_(remap),
+        parts_(parts),
+        slot_address_(slot_address),
+        word_(first_word) {}
+
+  bool add(SiteId site_id, const LayoutItem& from, std::vector<CompiledItem>& items) {
+    if (site_id >= catalog_.sites.size()) return false;
+    const Site& site = catalog_.sites[site_id];
     CompiledItem item;
     item.flag = site_id;
-    item.words = static_cast<std::uint16_t>(word);
+    item.words = static_cast<std::uint16_t>(word_);
     item.event.kind = site.kind;
     item.event.order = site.order;
     item.event.size = site.size & 0x7fffffffu;
-    item.event.site = remap.sites[site_id];
-    Root root;
-    switch (from.source) {
-      case LayoutItem::Source::kNone:
-        item.no_address = true;
-        break;
-      case LayoutItem::Source::kWord:
-        root.base = static_cast<std::uint16_t>(word);
-        break;
-      case LayoutItem::Source::kSymbol:
-        root.offset = static_cast<std::int64_t>(parts.symbols[from.reference] - slot_address +
-                                                static_cast<std::uint64_t>(from.offset));
-        break;
-      case LayoutItem::Source::kItem:
-        root = roots[from.reference];
-        root.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(root.offset) +
-                                                static_cast<std::uint64_t>(from.offset));
-        break;
-    }
-    roots.push_back(root);
+    item.event.site = remap_.sites[site_id];
+    item.no_address = from.source == LayoutItem::Source::kNone;
+    const Root root = root_of(from);
+    roots_.push_back(root);
     item.base = root.base;
     item.event.address = static_cast<Address>(root.offset);
     item.dynamic_size = from.dynamic_size;
     item.outcome = from.outcome;
     if (from.failure_order > static_cast<std::uint8_t>(MemoryOrder::kSeqCst)) return false;
     item.failure_order = static_cast<MemoryOrder>(from.failure_order);
-    word += from.words();
-    item.next = static_cast<std::uint16_t>(word);
-    const bool long_access = site.size > CompactEvent::kMostSize;
-    if (item.no_address || item.dynamic_size || item.outcome || long_access) slot.simple = false;
+    word_ += from.words();
+    item.next = static_cast<std::uint16_t>(word_);
     items.push_back(item);
+    return true;
   }
-  return word == slot.words + 1u;
+
+  // A word that is no item's.
+  std::uint16_t take_word() { return static_cast<std::uint16_t>(word_++); }
+  unsigned words() const { return word_; }
+
+ private:
+  Root root_of(const LayoutItem& from) const {
+    Root root;
+    switch (from.source) {
+      case LayoutItem::Source::kNone:
+        break;
+      case LayoutItem::Source::kWord:
+        root.base = static_cast<std::uint16_t>(word_);
+        break;
+      case LayoutItem::Source::kSymbol:
+        root.offset = static_cast<std::int64_t>(parts_.symbols[from.reference] - slot_address_ +
+                                                static_cast<std::uint64_t>(from.offset));
+        break;
+      case LayoutItem::Source::kItem:
+        root = roots_[from.reference];
+        root.offset = static_cast<std::int64_t>(static_cast<std::uint64_t>(root.offset) +
+                                                static_cast<std::uint64_t>(from.offset));
+        break;
+    }
+    return root;
+  }
+
+  const Catalog& catalog_;
+  const CatalogRemap& remap_;
+  const Parts& parts_;
+  std::uint64_t slot_address_;
+  unsigned word_;
+  std::vector<Root> roots_;
+};
+
+// Both: false when the items do not fit the slot's words.
+bool compile_segment(const Segment& segment, const SegmentLayout& layout, ItemCompiler compiler,
+                     CompiledSlot& slot, std::vector<CompiledItem>& items) {
+  if (segment.items.size() != layout.size()) return false;
+  slot.simple = layout.size() <= StretchBuffer::kMost;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (!compiler.add(segment.items[i].site, layout[i], items)) return false;
+    const CompiledItem& item = items.back();
+    const bool long_access = item.event.size > CompactEvent::kMostSize;
+    if (item.no_address || item.dynamic_size || item.outcome || long_access) slot.simple = false;
+  }
+  return compiler.words() == slot.words + 1u;
+}
+
+bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const CompiledSlot& slot,
+                  std::vector<CompiledItem>& items, std::vector<CompiledLoop>& loops) {
+  CompiledLoop loop;
+  loop.always = layout.always;
+  for (const LoopItem& from : layout.items) {
+    if (!compiler.add(from.site, from.first, items)) return false;
+    LoopStep step{.distance = from.distance};
+    if (from.step == LoopItem::Step::kWord) step.word = compiler.take_word();
+    if (from.step == LoopItem::Step::kItem) step = loop.steps[from.reference];
+    loop.steps.push_back(step);
+  }
+  loops.push_back(std::move(loop));
+  return compiler.words() == slot.words + 1u;
 }
 
 }  // namespace
@@ -141,12 +186,13 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   for (std::size_t i = 0; i < own.symbols.size() && i < parts.symbols.size(); ++i) {
     own.symbols[i].address = parts.symbols[i];
   }
-  std::vector<SegmentLayout> layouts;
+  Layout layout;
   const auto is_segment = [](const heddle_slot& slot) { return slot.kind == HEDDLE_SLOT_SEGMENT; };
   const LayoutLimits limits{.segments = static_cast<std::size_t>(
                                 std::count_if(parts.slots.begin(), parts.slots.end(), is_segment)),
-                            .symbols = parts.symbols.size()};
-  if (!decode_layout(parts.layout, limits, layouts)) return damaged(parts.name, "its layout");
+                            .symbols = parts.symbols.size(),
+                            .sites = own.sites.size()};
+  if (!decode_layout(parts.layout, limits, layout)) return damaged(parts.name, "its layout");
 
   const CatalogRemap remap = merger_.add(own);
   auto unit = std::make_unique<Unit>();
@@ -164,18 +210,30 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
     slot.kind = raw.kind;
     slot.words = raw.words;
     slot.first_item = static_cast<std::uint32_t>(unit->items.size());
+    const std::uint64_t slot_address = unit->slots_begin + i * sizeof(heddle_slot);
     switch (raw.kind) {
       case HEDDLE_SLOT_SEGMENT:
       case HEDDLE_SLOT_FLOW_SEGMENT: {
         if (raw.index >= own.segments.size()) return damaged(parts.name, "a slot's segment");
         slot.id = remap.segments[raw.index];
         if (raw.kind == HEDDLE_SLOT_FLOW_SEGMENT) break;
-        if (!compile_segment(own.segments[raw.index], layouts[segment_number++], own, remap, parts,
-                             unit->slots_begin + i * sizeof(heddle_slot), slot, unit->items)) {
+        if (!compile_segment(own.segments[raw.index], layout.segments[segment_number++],
+                             ItemCompiler(own, remap, parts, slot_address, 1), slot, unit->items)) {
           return damaged(parts.name, "a segment's items");
         }
         break;
       }
+      case HEDDLE_SLOT_LOOP:
+        if (raw.index != unit->loops.size() || raw.index >= layout.loops.size()) {
+          return damaged(parts.name, "a slot's loop");
+        }
+        slot.id = raw.index;
+        // The first word is the number of rounds.
+        if (!compile_loop(layout.loops[raw.index], ItemCompiler(own, remap, parts, slot_address, 2),
+                          slot, unit->items, unit->loops)) {
+          return damaged(parts.name, "a loop's items");
+        }
+        break;
       case HEDDLE_SLOT_ENTER:
       case HEDDLE_SLOT_LEAVE:
       case HEDDLE_SLOT_RESYNC: {

@@ -48,8 +48,20 @@ struct alignas(64) CommonItem {
   std::uint32_t base{};  // as above
 };
 
+// How an access of a loop gets on from round to round. Its first address is, like that of any item,
+// a word of the record plus a distance.
+struct LoopStep {
+  std::int64_t distance{};  // constant …
+  std::uint16_t word{};     // … or this word of the record, if it is not 0
+};
+
+struct CompiledLoop {
+  std::uint32_t always{};       // items that happen in the last round, too
+  std::vector<LoopStep> steps;  // one for each item of its slot
+};
+
 struct CompiledSlot {
-  std::uint32_t id{};  // segment, function or site, in the trace's catalog
+  std::uint32_t id{};  // segment, function, site or loop; all but loops in the trace's catalog
   std::uint32_t first_item{};
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
@@ -68,6 +80,7 @@ struct Unit {
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
   std::vector<CommonItem> common_items;  // one for each of `items`
+  std::vector<CompiledLoop> loops;
   std::string name;
 
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.

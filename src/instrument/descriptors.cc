@@ -150,15 +150,17 @@ Result<std::vector<UnitDescriptors>> read_descriptors(const std::string& path) {
     for (SegmentId i = 0; i < unit.catalog.segments.size(); ++i) {
       if (!unit.catalog.segments[i].items.empty()) with_items.push_back(i);
     }
-    std::vector<SegmentLayout> layouts;
+    Layout layout;
     if (!decode_layout({start + padded(header.catalog_size), header.layout_size},
-                       {with_items.size(), unit.catalog.symbols.size()}, layouts)) {
+                       {with_items.size(), unit.catalog.symbols.size(), unit.catalog.sites.size()},
+                       layout)) {
       return damage("a layout that does not fit the catalog");
     }
     unit.layouts.resize(unit.catalog.segments.size());
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      unit.layouts[with_items[i]] = std::move(layouts[i]);
+    for (std::size_t i = 0; i < layout.segments.size(); ++i) {
+      unit.layouts[with_items[i]] = std::move(layout.segments[i]);
     }
+    unit.loops = std::move(layout.loops);
     at += sizeof(header) + padded(header.catalog_size) + padded(header.layout_size);
   }
   return out;

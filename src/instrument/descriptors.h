@@ -21,6 +21,7 @@ namespace heddle {
 struct UnitDescriptors {
   Catalog catalog;
   std::vector<SegmentLayout> layouts;  // by segment; empty where there are no accesses
+  std::vector<LoopLayout> loops;       // those that exist plain, too
 };
 
 // All units of an ELF file.

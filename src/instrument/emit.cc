@@ -30,9 +30,10 @@ using llvm::Value;
 
 class Emitter {
  public:
-  Emitter(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
-          const llvm::TargetLibraryInfo& library)
+  Emitter(const FunctionPlan& plan, std::span<const CopiedLoop> loops, const Unit& unit,
+          RuntimeInterface& runtime, const llvm::TargetLibraryInfo& library)
       : plan_(plan),
+        loops_(loops),
         unit_(unit),
         runtime_(runtime),
         library_(library),
@@ -45,8 +46,8 @@ class Emitter {
   void run();
 
  private:
-  bool has_records() const;
   void emit_entry();
+  void emit_loop(const CopiedLoop& loop);
   unsigned room_before(const llvm::BasicBlock* block) const;
   void emit_block(const BlockPlan& plan);
   void emit_segment(const Step& step, unsigned& room);
@@ -77,6 +78,7 @@ class Emitter {
   void put_item(IRBuilder<>& builder, const PlannedItem& item);
 
   const FunctionPlan& plan_;
+  std::span<const CopiedLoop> loops_;
   const Unit& unit_;
   RuntimeInterface& runtime_;
   const llvm::TargetLibraryInfo& library_;
@@ -92,13 +94,6 @@ class Emitter {
   llvm::Value* called_from_{};    // the call that led to a function that passes calls on
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> room_after_;  // blocks that are done
 };
-
-bool Emitter::has_records() const {
-  return std::any_of(plan_.blocks.begin(), plan_.blocks.end(), [](const BlockPlan& block) {
-    return std::any_of(block.steps.begin(), block.steps.end(),
-                       [](const Step& step) { return step.kind != Step::Kind::kCall; });
-  });
-}
 
 Value* Emitter::tls(IRBuilder<>& builder) {
   if (tls_ != nullptr) return tls_;
@@ -288,6 +283,28 @@ void Emitter::emit_flow_segment(const Step& step) {
               "i", {unit_.slot_address(step.slot)});
 }
 
+// Before and behind a plain loop: abi/abi.h, "loops".
+void Emitter::emit_loop(const CopiedLoop& loop) {
+  if (!loop.recorded) return;
+  IRBuilder<> builder(loop.record->getTerminator());
+  builder.SetCurrentDebugLocation(llvm::DebugLoc());
+  unsigned room = 0;
+  const auto words = static_cast<unsigned>(2 + loop.words.size());
+  ensure_room(builder, words, room);
+  put_slot(builder, loop.slot);
+  for (unsigned i = 0; i < loop.words.size(); ++i) put(builder, 2 + i, loop.words[i]);
+  put(builder, 1, builder.CreateNot(loop.rounds));
+
+  builder.SetInsertPoint(loop.finish->getTerminator());
+  put(builder, 1, loop.rounds);
+  advance(builder, words);
+  Value* skipped =
+      builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), offsetof(heddle_tls, skipped));
+  Value* more = builder.CreateMul(loop.rounds, llvm::ConstantInt::get(word_, loop.words_per_round));
+  builder.CreateStore(builder.CreateAdd(builder.CreateLoad(word_, skipped), more), skipped);
+  room_after_[loop.finish] = room;
+}
+
 void Emitter::redirect(llvm::CallBase& call) {
   llvm::Function* callee = call.getCalledFunction();
   llvm::FunctionCallee wrapper = function_.getParent()->getOrInsertFunction(
@@ -387,17 +404,19 @@ void Emitter::emit_entry() {
 }
 
 void Emitter::run() {
-  if (!has_records()) return;
   llvm::DenseMap<const llvm::BasicBlock*, const BlockPlan*> plans;
   for (const BlockPlan& block : plan_.blocks) plans[block.block] = &block;
   std::vector<const BlockPlan*> order;
   for (llvm::BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&function_)) {
-    order.push_back(plans[block]);
+    // Blocks of copies, and around them, have no plan.
+    if (const BlockPlan* plan = plans.lookup(block)) order.push_back(plan);
   }
   emit_entry();
   // The inline tests call without the compiler's knowledge.
   function_.addFnAttr(llvm::Attribute::NoRedZone);
+  for (const CopiedLoop& loop : loops_) emit_loop(loop);
   for (const BlockPlan* block : order) emit_block(*block);
+  for (const CopiedLoop& loop : loops_) join_values(loop);
   llvm::DominatorTree tree(function_);
   llvm::PromoteMemToReg(position_, tree);
 }
@@ -419,9 +438,9 @@ RuntimeInterface::RuntimeInterface(llvm::Module& m) : module(m) {
   function->addFnAttr(llvm::Attribute::NonLazyBind);
 }
 
-void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
-                   const llvm::TargetLibraryInfo& library) {
-  Emitter(plan, unit, runtime, library).run();
+void emit_function(const FunctionPlan& plan, std::span<const CopiedLoop> loops, const Unit& unit,
+                   RuntimeInterface& runtime, const llvm::TargetLibraryInfo& library) {
+  Emitter(plan, loops, unit, runtime, library).run();
 }
 
 }  // namespace heddle::instrument

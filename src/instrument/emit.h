@@ -9,8 +9,11 @@
 // (where the poorer side counts), but not over back edges.
 #pragma once
 
+#include "instrument/loops.h"
 #include "instrument/plan.h"
 #include "instrument/unit.h"
+
+#include <span>
 
 #include <llvm/IR/Module.h>
 
@@ -25,7 +28,8 @@ struct RuntimeInterface {
   llvm::FunctionCallee point;
 };
 
-void emit_function(const FunctionPlan& plan, const Unit& unit, RuntimeInterface& runtime,
-                   const llvm::TargetLibraryInfo& library);
+// `loops` are those of the function that have copies.
+void emit_function(const FunctionPlan& plan, std::span<const CopiedLoop> loops, const Unit& unit,
+                   RuntimeInterface& runtime, const llvm::TargetLibraryInfo& library);
 
 }  // namespace heddle::instrument

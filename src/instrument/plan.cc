@@ -464,6 +464,13 @@ FunctionPlan Planner::run(Function entry) {
 
 }  // namespace
 
+bool FunctionPlan::has_records() const {
+  return std::any_of(blocks.begin(), blocks.end(), [](const BlockPlan& block) {
+    return std::any_of(block.steps.begin(), block.steps.end(),
+                       [](const Step& step) { return step.kind != Step::Kind::kCall; });
+  });
+}
+
 FunctionPlan plan_function(llvm::Function& function, Unit& unit, const Facts& facts,
                            const DebugTypes& types, const llvm::TargetLibraryInfo& library) {
   Function entry = describe_function(function, types, unit.catalog().strings);

@@ -54,6 +54,8 @@ struct FunctionPlan {
   bool frame{};                   // Enter and Resync record a token of the activation
   bool passes_calls{};            // no unit of work: what it calls was called by its caller
   std::vector<BlockPlan> blocks;  // in the function's order
+
+  bool has_records() const;
 };
 
 // Adds the function, its sites and its segments to the unit.

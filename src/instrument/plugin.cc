@@ -11,14 +11,15 @@
 //      clean up   locals whose address stays here become registers; dead and empty blocks go.
 //                 Nothing that could merge, move or invent an access of shared memory
 //   3. plan       sites, segments, flow facts                                         plan.h
-//   4. emit       the inline code, then the tables                                    emit.h,
-//   unit.h
+//   4. copy       loops that can be recorded as a whole                               loops.h
+//   5. emit       the inline code, then the tables                            emit.h, unit.h
 //
 // Because nothing before depends on the -O level, all levels record the same accesses.
 #include "instrument/debug_types.h"
 #include "instrument/emit.h"
 #include "instrument/facts.h"
 #include "instrument/library_inlining.h"
+#include "instrument/loops.h"
 #include "instrument/plan.h"
 #include "instrument/unit.h"
 
@@ -120,7 +121,10 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
     for (llvm::Function* function : functions) {
       const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(*function);
       const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
-      emit_function(plan, unit, runtime, library);
+      if (!plan.has_records()) continue;
+      const std::vector<CopiedLoop> loops = copy_loops(*function, plan, unit, library, analyses);
+      emit_function(plan, loops, unit, runtime, library);
+      analyses.invalidate(*function, llvm::PreservedAnalyses::none());
     }
     plan_sync_calls(facts, unit);
     unit.finish();

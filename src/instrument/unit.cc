@@ -18,7 +18,12 @@ Unit::Unit(llvm::Module& module)
     : module_(module),
       byte_(llvm::Type::getInt8Ty(module.getContext())),
       slots_placeholder_(placeholder("heddle.slots.placeholder")),
-      flags_placeholder_(placeholder("heddle.flags.placeholder")) {}
+      flags_placeholder_(placeholder("heddle.flags.placeholder")),
+      loop_rounds_(new GlobalVariable(
+          module, llvm::Type::getInt64Ty(module.getContext()), /*isConstant=*/false,
+          GlobalValue::PrivateLinkage,
+          ConstantInt::get(llvm::Type::getInt64Ty(module.getContext()), HEDDLE_LOOP_MOST),
+          "heddle.loop_rounds")) {}
 
 GlobalVariable* Unit::placeholder(const char* name) {
   auto* variable = new GlobalVariable(module_, byte_, /*isConstant=*/false,
@@ -40,6 +45,12 @@ std::uint32_t Unit::add_segment_slot(std::uint32_t segment, std::span<const Layo
   for (const LayoutItem& item : layout) words += item.words();
   layout_.add(layout);
   return add_slot(HEDDLE_SLOT_SEGMENT, segment, words);
+}
+
+std::uint32_t Unit::add_loop_slot(const LoopLayout& layout) {
+  const std::uint32_t number = layout_.loop_count();
+  layout_.add(layout);
+  return add_slot(HEDDLE_SLOT_LOOP, number, layout.words());
 }
 
 bool Unit::symbol(GlobalVariable* variable, std::uint32_t& number) {
@@ -68,6 +79,13 @@ bool Unit::symbol(GlobalVariable* variable, std::uint32_t& number) {
     entry.line = source->getLine();
   }
   catalog_.symbols.push_back(entry);
+  return true;
+}
+
+bool Unit::known_symbol(GlobalVariable* variable, std::uint32_t& number) const {
+  const auto found = symbol_numbers_.find(variable);
+  if (found == symbol_numbers_.end()) return false;
+  number = found->second;
   return true;
 }
 
@@ -107,6 +125,7 @@ void Unit::finish() {
   if (slots_.empty()) {
     slots_placeholder_->eraseFromParent();
     flags_placeholder_->eraseFromParent();
+    loop_rounds_->eraseFromParent();
     return;
   }
   llvm::LLVMContext& context = module_.getContext();
@@ -136,7 +155,7 @@ void Unit::finish() {
   // The section holds, for each unit, magic, length of the catalog and of the layout, then both,
   // each padded to 8: `heddle descriptors` reads it from objects and executables.
   const std::vector<std::uint8_t> catalog = encode_catalog(catalog_);
-  const std::string& layout = layout_.blob();
+  const std::string layout = layout_.blob();
   std::vector<std::uint8_t> section(sizeof(heddle_section_header));
   const heddle_section_header header{
       .magic = HEDDLE_SECTION_MAGIC, .catalog_size = catalog.size(), .layout_size = layout.size()};
@@ -160,7 +179,7 @@ void Unit::finish() {
 
   llvm::StructType* type = llvm::StructType::get(
       context, {half, half, pointer, word, pointer, word, pointer, word, pointer, word, pointer,
-                word, pointer, pointer, pointer, pointer, pointer, pointer, pointer});
+                word, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer});
   llvm::Constant* fields[] = {ConstantInt::get(half, HEDDLE_ABI_VERSION),
                               ConstantInt::get(half, 0),
                               slots,
@@ -179,7 +198,8 @@ void Unit::finish() {
                               section_edge("__start_" HEDDLE_FLOWS_SECTION),
                               section_edge("__stop_" HEDDLE_FLOWS_SECTION),
                               section_edge("__start_" HEDDLE_WORDS_SECTION),
-                              section_edge("__stop_" HEDDLE_WORDS_SECTION)};
+                              section_edge("__stop_" HEDDLE_WORDS_SECTION),
+                              loop_rounds_};
   auto* unit = new GlobalVariable(module_, type, /*isConstant=*/true, GlobalValue::PrivateLinkage,
                                   llvm::ConstantStruct::get(type, fields), "heddle.unit");
   emit_registration(unit);

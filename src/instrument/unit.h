@@ -31,11 +31,20 @@ class Unit {
   // A slot of kind HEDDLE_SLOT_SEGMENT, with its layout.
   std::uint32_t add_segment_slot(std::uint32_t segment, std::span<const LayoutItem> layout);
 
+  // A slot of kind HEDDLE_SLOT_LOOP, with its layout.
+  std::uint32_t add_loop_slot(const LoopLayout& layout);
+
   // The number of a variable with static storage, if its address can stand in the symbol table.
   bool symbol(llvm::GlobalVariable* variable, std::uint32_t& number);
 
+  // The same if it has one already: the catalog stays as it is.
+  bool known_symbol(llvm::GlobalVariable* variable, std::uint32_t& number) const;
+
   llvm::Constant* slot_address(std::uint32_t slot) const;
   llvm::Constant* flag_address(SiteId site) const;
+
+  // What the entry of a loop compares its rounds with (abi/abi.h, "loops").
+  llvm::GlobalVariable* loop_rounds() const { return loop_rounds_; }
 
   // Emits the tables, the constructor that registers them and the destructor that takes them back.
   void finish();
@@ -56,6 +65,7 @@ class Unit {
   llvm::DenseMap<llvm::GlobalVariable*, std::uint32_t> symbol_numbers_;
   llvm::GlobalVariable* slots_placeholder_;
   llvm::GlobalVariable* flags_placeholder_;
+  llvm::GlobalVariable* loop_rounds_;
 };
 
 }  // namespace heddle::instrument

@@ -11,8 +11,8 @@
 
 using namespace heddle::rt;
 
-__thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7), nullptr,
-                                    nullptr};
+__thread heddle_tls __heddle_tls = {reinterpret_cast<uint64_t*>(~uint64_t{0} - 7), nullptr, nullptr,
+                                    0};
 
 namespace heddle::rt {
 
@@ -80,6 +80,15 @@ void next_block() {
     return;
   }
   start_block(block);
+}
+
+// How many blocks have been filled since the last time, this one included: those that plain loops
+// would have filled count, so that who loses its turn for writing too much does not depend on them.
+uint64_t blocks_filled() {
+  const uint64_t block = g_stream.recording ? HEDDLE_BLOCK_WORDS : kScratchWords;
+  const uint64_t skipped = __heddle_tls.skipped;
+  __heddle_tls.skipped = skipped % block;
+  return 1 + skipped / block;
 }
 
 void put_switch(ThreadId thread) {
@@ -280,7 +289,7 @@ uint64_t* __heddle_refill(uint64_t* cursor) {
   if (!has_cursor()) sched_need_baton();
   if (!has_cursor()) return use_scratch(tls);  // a thread that the runtime does not know
   deliver_pending_signals();
-  sched_tick();
+  sched_tick(blocks_filled());
   (void)cursor;
   const Inside guard;
   // Stopped in the meantime, the cursor may still stand in the ring.

@@ -388,7 +388,7 @@ void sched_point(PointKind kind, const volatile void* object, const void* pc) {
 
 // A loop over plain memory that waits for another thread fills block after
 // block without a point.
-void sched_tick() {
+void sched_tick(uint64_t blocks) {
   Thread* self = t_self;
   if (!sched_holds() || !g_sched.on || self->busy) return;
   if (g_sched.points != g_sched.tick_points) {
@@ -396,8 +396,8 @@ void sched_tick() {
     g_sched.ticks = 0;
     return;
   }
-  if (++g_sched.ticks < g_sched.patience || g_sched.ready.count + g_sched.blocked.count == 0)
-    return;
+  g_sched.ticks += blocks;
+  if (g_sched.ticks < g_sched.patience || g_sched.ready.count + g_sched.blocked.count == 0) return;
   g_sched.ticks = 0;
   const Busy busy(self);
   lock_as_holder();

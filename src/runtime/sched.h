@@ -123,9 +123,10 @@ void sched_point(PointKind kind, const volatile void* object, const void* pc);
 // done nothing, when sched_point might switch: __heddle_point must close its record before that.
 bool sched_point_passes(PointKind kind, const volatile void* object, const void* pc);
 
-// Called by __heddle_refill every block or so: code without scheduling points spins too. Switches
-// only when the caller has passed no point for a long while. Not a step.
-void sched_tick();
+// Called by __heddle_refill when a block is full, or when plain loops have taken as long as filling
+// several: code without scheduling points spins too. Switches only when the caller has passed no
+// point for a long while. Not a step.
+void sched_tick(uint64_t blocks);
 
 // Waits until the caller has the baton; on return it has. For a thread that runs code without it:
 // the segment of a thread whose cursor is closed, a signal handler, a thread back from the kernel.
@@ -167,8 +168,9 @@ void sched_brief_end();
 
 // ---- points before accesses -------------------------------------------------------------------
 
-// A unit's sites are there: sets the flags of those that are scheduling points.
-void sched_unit_registered(const heddle_unit* unit);
+// A unit's sites are there: sets the flags of those that are scheduling points. True: some of its
+// plain accesses are looked at when they happen, as scheduling points or for a debugger.
+bool sched_unit_registered(const heddle_unit* unit);
 
 // Memory that was just allocated: nobody has touched it.
 void sched_fresh_memory(const void* address, size_t size);

@@ -224,19 +224,21 @@ void each_named_site(const heddle_unit* unit, const char* path, void (*use)(uint
   raw_close(static_cast<int>(fd));
 }
 
-void sched_unit_registered(const heddle_unit* unit) {
+bool sched_unit_registered(const heddle_unit* unit) {
   const char* mode = g_sched.points_mode;
-  if (unit->site_flags == nullptr) return;
+  if (unit->site_flags == nullptr) return false;
   if (g_sched.shared_only) note_static_storage(unit);
   if (strcmp(mode, "all") == 0 || strcmp(mode, "shared") == 0) {
     memset(unit->site_flags, 1, unit->site_count);
     sleds_place_all_points(unit);
     stop_unit_registered(unit);
-    return;
+    return true;
   }
   const bool named = strncmp(mode, "sites:", 6) == 0;
   if (named) each_named_site(unit, mode + 6, [](uint8_t* flag) { *flag = 1; });
-  if (stop_unit_registered(unit) || named) sleds_place_flagged_points(unit);
+  const bool looked_at = stop_unit_registered(unit) || named;
+  if (looked_at) sleds_place_flagged_points(unit);
+  return looked_at;
 }
 
 }  // namespace heddle::rt

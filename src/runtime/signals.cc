@@ -34,6 +34,7 @@ struct Pending {
 RT_TLS Pending t_pending;
 RT_TLS int t_synchronous;        // depth of handlers above an open segment
 RT_TLS uint64_t* t_interrupted;  // the cursor of that segment
+RT_TLS uint64_t t_fault;         // why, as close_open_records wants it
 RT_TLS void* t_alternate_stack;
 
 void* g_free_stacks = nullptr;  // a list through their first word; the holder's
@@ -82,13 +83,28 @@ void note_pending(const siginfo_t* info) {
   __atomic_store_n(&__heddle_tls.limit, nullptr, __ATOMIC_RELAXED);
 }
 
+// What the record of a plain loop says about how it ended (abi/abi.h, "loops"); 0: unknown.
+uint64_t fault_of(int signal, const siginfo_t* info, const void* context) {
+  constexpr uint64_t kWriting = 2;  // bit of the processor's error code
+  const bool missing = (signal == SIGSEGV && info->si_code == SEGV_MAPERR) ||
+                       (signal == SIGBUS && info->si_code == BUS_ADRERR);
+  const bool forbidden = signal == SIGSEGV && info->si_code == SEGV_ACCERR;
+  if (!missing && !forbidden) return 0;
+  const auto* machine = static_cast<const ucontext_t*>(context);
+  const bool writing = (machine->uc_mcontext.gregs[REG_ERR] & kWriting) != 0;
+  const auto address = reinterpret_cast<uint64_t>(info->si_addr);
+  return address / HEDDLE_FAULT_PAGE * HEDDLE_FAULT_PAGE | HEDDLE_FAULT_KNOWN |
+         (forbidden && writing ? HEDDLE_FAULT_WRITE : 0);
+}
+
 // The records from `at` that were begun and not finished are closed as paused.
-uint64_t* close_open_records(uint64_t* at) {
+uint64_t* close_open_records(uint64_t* at, uint64_t fault) {
   while (*at != 0 && *at >> 56 == 0) {
     const auto* slot = reinterpret_cast<const heddle_slot*>(*at);
     uint64_t* end = at + 1 + slot->words;
     if (*end == 0) {
       *at |= 1;
+      if (slot->kind == HEDDLE_SLOT_LOOP) *end = fault;
       return end + 1;
     }
     at = end;
@@ -142,6 +158,7 @@ void run_synchronous(int signal, siginfo_t* info, void* context) {
   uint64_t* const cursor = __heddle_tls.cursor;
   ++t_synchronous;
   t_interrupted = cursor;
+  t_fault = fault_of(signal, info, context);
   g_stream.cursor = cursor;
   g_stream.holder = nullptr;
   g_sched.quick = nobody();
@@ -209,7 +226,8 @@ void on_fatal(int signal, siginfo_t* info, void* context) {
   if (g_stream.pid == raw_getpid() && __atomic_exchange_n(&g_dying, 1, __ATOMIC_ACQ_REL) == 0) {
     const Inside guard;
     if (has_cursor() && g_stream.recording && !g_stream.region.private_memory) {
-      __heddle_tls.cursor = close_open_records(__heddle_tls.cursor);
+      __heddle_tls.cursor =
+          close_open_records(__heddle_tls.cursor, fault_of(signal, info, context));
       const void* frames[128];
       const size_t count = interrupted_stack(frames, 128, pc);
       rec_stack(g_stream.thread, frames, count);
@@ -301,7 +319,8 @@ void leave_handlers() {
   t_synchronous = 0;
   if (g_stream.holder != nullptr) return;
   g_stream.holder = &__heddle_tls;
-  __heddle_tls.cursor = g_stream.recording ? close_open_records(t_interrupted) : closed_cursor();
+  __heddle_tls.cursor =
+      g_stream.recording ? close_open_records(t_interrupted, t_fault) : closed_cursor();
   __heddle_tls.limit = nullptr;
 }
 

@@ -106,7 +106,8 @@ void __heddle_register(const heddle_unit* unit) {
   g_units[g_count++] = unit;
   if (stream_records_flow()) sleds_place_flows(unit);
   if (!g_stream.recording) sleds_drop_words(unit);
-  sched_unit_registered(unit);
+  const bool looked_at = sched_unit_registered(unit);
+  if (looked_at || stream_records_flow() || !rt_option(loops)) *unit->loop_rounds = 0;
   write_modules();
   write_unit(unit);
 }

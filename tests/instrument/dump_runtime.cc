@@ -32,7 +32,7 @@ static struct block {
 static unsigned block_count;
 
 __thread struct heddle_tls __heddle_tls
-    __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL, NULL};
+    __attribute__((tls_model("initial-exec"))) = {(uint64_t*)8, NULL, NULL, 0};
 static __thread struct block* mine;
 __thread heddle::rt::Scratch heddle::rt::heddle_scratch;  // no rounds: every full block comes here
 
@@ -85,6 +85,8 @@ void __heddle_register(const struct heddle_unit* unit) {
   if (flow != NULL && *flow == '1') heddle::rt::sleds_place_flows(unit);
   const char* points = getenv("HEDDLE_DUMP_POINTS");
   if (points != NULL && *points == '1') heddle::rt::sleds_place_all_points(unit);
+  const char* loops = getenv("HEDDLE_DUMP_LOOPS");
+  if (loops != NULL && *loops == '0') *unit->loop_rounds = 0;
   if (unit_count == 0) atexit(dump);
   units[unit_count++] = unit;
   pthread_mutex_unlock(&lock);

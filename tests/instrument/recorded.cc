@@ -85,6 +85,7 @@ struct DumpedUnit {
   std::uint64_t flags_at{};
   std::vector<heddle_slot> slots;
   std::vector<SegmentLayout> layouts;  // by segment number
+  std::vector<LoopLayout> loops;
   std::vector<std::uint64_t> symbols;
 };
 
@@ -130,6 +131,9 @@ class BlockReader {
     step.unit = unit;
     const Catalog& catalog = out_.catalogs[unit];
     switch (slot.kind) {
+      case HEDDLE_SLOT_LOOP:
+        add_rounds(units_[unit].loops[slot.index], unit, words);
+        return;
       case HEDDLE_SLOT_ENTER: {
         step.kind = RecordedStep::Kind::kEnter;
         step.function = slot.index;
@@ -159,6 +163,40 @@ class BlockReader {
     }
     out_.steps.push_back(step);
     if (slot.kind == HEDDLE_SLOT_SEGMENT) add_items(slot.index, unit, words);
+  }
+
+  // What the instrumented loop would have recorded, word by word as abi/layout.h says.
+  void add_rounds(const LoopLayout& loop, std::size_t unit,
+                  const std::vector<std::uint64_t>& words) {
+    out_.steps.push_back({.kind = RecordedStep::Kind::kLoop, .unit = unit});
+    std::vector<Address> addresses;
+    std::vector<std::uint64_t> steps;
+    std::size_t next = 1;
+    for (const LoopItem& item : loop.items) {
+      const auto offset = static_cast<Address>(item.first.offset);
+      addresses.push_back(item.first.source == LayoutItem::Source::kWord ? words[next++]
+                          : item.first.source == LayoutItem::Source::kSymbol
+                              ? units_[unit].symbols[item.first.reference] + offset
+                              : addresses[item.first.reference] + offset);
+      steps.push_back(item.step == LoopItem::Step::kWord ? words[next++]
+                      : item.step == LoopItem::Step::kItem
+                          ? steps[item.reference]
+                          : static_cast<std::uint64_t>(item.distance));
+    }
+    const std::uint64_t rounds = words[0] >> 63 != 0 ? 0 : words[0];
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::size_t count = round + 1 < rounds ? loop.items.size() : loop.always;
+      for (std::size_t i = 0; i < count; ++i) {
+        const Site& site = out_.catalogs[unit].site(loop.items[i].site);
+        out_.steps.push_back({.kind = RecordedStep::Kind::kAccess,
+                              .unit = unit,
+                              .site = loop.items[i].site,
+                              .event = site.kind,
+                              .order = site.order,
+                              .address = addresses[i] + round * steps[i],
+                              .size = site.size});
+      }
+    }
   }
 
   void add_items(SegmentId segment, std::size_t unit, const std::vector<std::uint64_t>& words) {
@@ -222,12 +260,18 @@ std::string parse(const std::string& bytes, Recorded& out) {
     for (const heddle_slot& slot : unit.slots) {
       if (slot.kind == HEDDLE_SLOT_SEGMENT) segments.push_back(slot.index);
     }
-    std::vector<SegmentLayout> layouts;
-    if (!decode_layout(as_bytes(layout), {segments.size(), unit.symbols.size()}, layouts)) {
+    Layout decoded_layout;
+    const Catalog& described = out.catalogs.back();
+    if (!decode_layout(as_bytes(layout),
+                       {segments.size(), unit.symbols.size(), described.sites.size()},
+                       decoded_layout)) {
       return "the layout is damaged";
     }
-    unit.layouts.resize(out.catalogs.back().segments.size());
-    for (std::size_t i = 0; i < segments.size(); ++i) unit.layouts[segments[i]] = layouts[i];
+    unit.layouts.resize(described.segments.size());
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      unit.layouts[segments[i]] = decoded_layout.segments[i];
+    }
+    unit.loops = decoded_layout.loops;
   }
   for (std::uint64_t blocks = dump.word(); blocks != 0 && dump.ok(); --blocks) {
     const std::string problem = BlockReader(units, out).read(as_array<std::uint64_t>(dump.bytes()));
@@ -269,11 +313,11 @@ Recorded run_recorded(const std::string& source, const RunOptions& options) {
     out.error = compile + "\n" + read_all(folder.file("messages"));
     return out;
   }
-  out.status =
-      run(fmt::format("cd {} && HEDDLE_DUMP={} HEDDLE_DUMP_FLOW={} HEDDLE_DUMP_POINTS={} "
-                      "timeout 60 ./program > {} 2>&1",
-                      folder.file(""), folder.file("dump"), options.flow ? 1 : 0,
-                      options.points ? 1 : 0, folder.file("output")));
+  out.status = run(fmt::format(
+      "cd {} && HEDDLE_DUMP={} HEDDLE_DUMP_FLOW={} HEDDLE_DUMP_POINTS={} "
+      "HEDDLE_DUMP_LOOPS={} timeout 60 ./program > {} 2>&1",
+      folder.file(""), folder.file("dump"), options.flow ? 1 : 0, options.points ? 1 : 0,
+      options.loops && !options.flow && !options.points ? 1 : 0, folder.file("output")));
   out.output = read_all(folder.file("output"));
   out.error = parse(read_all(folder.file("dump")), out);
   return out;
@@ -321,6 +365,7 @@ std::vector<std::string> Recorded::lines() const {
         break;
       }
       case RecordedStep::Kind::kSegment:
+      case RecordedStep::Kind::kLoop:
         break;
       case RecordedStep::Kind::kRange:
         out.push_back(fmt::format("range {} {}", step.event == EventKind::kRead ? "read" : "write",
@@ -352,7 +397,9 @@ const Site* Recorded::find_site(const std::string& line) const {
   std::size_t number = 0;
   const std::vector<std::string> all = lines();
   for (const RecordedStep& step : steps) {
-    if (step.kind == RecordedStep::Kind::kSegment) continue;
+    if (step.kind == RecordedStep::Kind::kSegment || step.kind == RecordedStep::Kind::kLoop) {
+      continue;
+    }
     if (all[number++] == line) return &site(step);
   }
   return nullptr;

@@ -10,9 +10,10 @@
 
 namespace heddle::test {
 
-// One slot record or one item of a segment.
+// One slot record or one item of a segment. Of a plain loop's record a step of its own, without a
+// line, and then all its accesses.
 struct RecordedStep {
-  enum class Kind { kAccess, kSegment, kEnter, kLeave, kResync, kLibcall, kRange };
+  enum class Kind { kAccess, kSegment, kEnter, kLeave, kResync, kLibcall, kRange, kLoop };
   Kind kind{};
   std::size_t unit{};
   SiteId site{};          // kAccess, kLibcall; kEnter: of the call, within the unit
@@ -50,6 +51,7 @@ struct RunOptions {
   std::string language = "c";  // or c++
   bool flow = false;           // record at the flow level
   bool points = false;         // set every site's flag
+  bool loops = true;           // plain, where the two above allow it
 };
 
 Recorded run_recorded(const std::string& source, const RunOptions& options);

@@ -1,0 +1,188 @@
+#include "collect/loop_records.h"
+
+#include "base/test_seed.h"
+
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace heddle::collect {
+namespace {
+
+constexpr std::uint64_t kSlot = 0x6000;
+
+struct Item {
+  EventKind kind{EventKind::kRead};
+  std::uint32_t size{8};
+  std::uint32_t base{};       // word of the record
+  std::int64_t offset{};      // from it
+  std::int64_t distance{};    // from round to round …
+  std::uint16_t step_word{};  // … or this word
+};
+
+class LoopRecords : public ::testing::Test {
+ protected:
+  void loop(std::uint32_t always, const std::vector<Item>& items, std::uint8_t words) {
+    CompiledLoop compiled;
+    compiled.always = always;
+    for (const Item& item : items) {
+      CommonItem common;
+      common.event.kind = item.kind;
+      common.event.size = item.size & 0x7fffffffu;
+      common.event.address = static_cast<Address>(item.offset);
+      common.base = item.base;
+      unit_.common_items.push_back(common);
+      compiled.steps.push_back({.distance = item.distance, .word = item.step_word});
+    }
+    unit_.loops.push_back(compiled);
+    slot_.kind = HEDDLE_SLOT_LOOP;
+    slot_.item_count = static_cast<std::uint32_t>(items.size());
+    slot_.words = words;
+  }
+
+  // All accesses, made in pieces of about `most`.
+  std::string expand(const std::vector<std::uint64_t>& record, std::uint64_t most = 1000) {
+    LoopExpansion expansion;
+    if (!expansion.begin(unit_, slot_, record)) return "cannot be";
+    std::string text;
+    while (expansion.under_way()) {
+      expansion.expand(most, [&](const CommonItem& item, Address address) {
+        char one[40];
+        std::snprintf(one, sizeof one, "%s%s%llx", text.empty() ? "" : " ",
+                      item.event.kind == EventKind::kWrite ? "w" : "r",
+                      static_cast<unsigned long long>(address));
+        text += one;
+      });
+    }
+    return text;
+  }
+
+  Unit unit_;
+  CompiledSlot slot_;
+};
+
+TEST_F(LoopRecords, RoundByRound) {
+  // for (i = 0; i < 3; ++i) y[i] += x[i], doubles: the test runs a fourth time.
+  loop(0,
+       {{.base = 2, .distance = 8},
+        {.base = 3, .distance = 8},
+        {.kind = EventKind::kWrite, .base = 3, .distance = 8}},
+       3);
+  const std::string all = "r100 r200 w200 r108 r208 w208 r110 r210 w210";
+  EXPECT_EQ(expand({kSlot, 4, 0x100, 0x200}), all);
+  for (std::uint64_t most = 1; most < 12; ++most) {
+    EXPECT_EQ(expand({kSlot, 4, 0x100, 0x200}, most), all) << most;
+  }
+}
+
+TEST_F(LoopRecords, TheLastRoundEndsAtTheTest) {
+  loop(1, {{.base = 2}, {.kind = EventKind::kWrite, .base = 3, .distance = -4}}, 3);
+  EXPECT_EQ(expand({kSlot, 3, 0x500, 0x100}), "r500 w100 r500 wfc r500");
+}
+
+TEST_F(LoopRecords, StaticAddressesAndStepsFromTheRecord) {
+  loop(2,
+       {{.base = 0, .offset = 0x10, .step_word = 2},
+        {.kind = EventKind::kWrite, .base = 0, .offset = -0x10, .distance = 2}},
+       2);
+  EXPECT_EQ(expand({kSlot, 3, 0x20}), "r6010 w5ff0 r6030 w5ff2 r6050 w5ff4");
+  EXPECT_EQ(expand({kSlot, 2, static_cast<std::uint64_t>(-0x10)}), "r6010 w5ff0 r6000 w5ff2");
+}
+
+TEST_F(LoopRecords, AFaultEndsTheLoopAtItsFirstAccessOfThePage) {
+  loop(0, {{.base = 2, .distance = 8}, {.kind = EventKind::kWrite, .base = 3, .distance = -8}}, 3);
+  const auto faulted = [&](Address read, Address write, std::uint64_t fault) {
+    return expand({kSlot | 1, ~std::uint64_t{100}, read, write, fault});
+  };
+  const std::uint64_t known = HEDDLE_FAULT_KNOWN;
+  // Upwards into a page, downwards into one, in the first round, and the earlier of two ways.
+  EXPECT_EQ(faulted(0x1ff0, 0x9000, 0x2000 | known), "r1ff0 w9000 r1ff8 w8ff8 r2000");
+  EXPECT_EQ(faulted(0x1000, 0x9008, 0x8000 | known), "r1000 w9008 r1008 w9000 r1010 w8ff8");
+  EXPECT_EQ(faulted(0, 0x9000, 0 | known), "r0");
+  EXPECT_EQ(faulted(0x1fe8, 0x3000, 0x2000 | known), "r1fe8 w3000 r1ff0 w2ff8");
+  // An element that reaches into the page.
+  EXPECT_EQ(faulted(0x1ff4, 0x9000, 0x2000 | known), "r1ff4 w9000 r1ffc");
+  // Only writing is forbidden.
+  EXPECT_EQ(faulted(0x3000, 0x3008, 0x3000 | known | HEDDLE_FAULT_WRITE), "r3000 w3008");
+  EXPECT_EQ(faulted(0x2ff8, 0x4008, 0x3000 | known | HEDDLE_FAULT_WRITE),
+            "r2ff8 w4008 r3000 w4000 r3008 w3ff8");
+  // Not by this loop, as far as we know: nothing is claimed.
+  EXPECT_EQ(faulted(0x1000, 0x9000, 0x20000 | known), "");
+  EXPECT_EQ(faulted(0x1000, 0x9000, 0x400000 | known), "");
+  EXPECT_EQ(faulted(0x1000, 0x9000, 0), "");
+}
+
+TEST_F(LoopRecords, ALoopThatWasKilledClaimsNothing) {
+  loop(0, {{.base = 2, .distance = 8}}, 2);
+  EXPECT_EQ(expand({kSlot, ~std::uint64_t{5}, 0x100}), "");
+  EXPECT_EQ(expand({kSlot, 0, 0x100}), "");
+}
+
+TEST_F(LoopRecords, WhatNoLoopCanHaveDone) {
+  loop(0, {{.base = 2, .step_word = 3}, {.base = 2}}, 3);
+  EXPECT_EQ(expand({kSlot, std::uint64_t{1} << 60, 0x100, 0}), "cannot be");
+  EXPECT_EQ(expand({kSlot, HEDDLE_LOOP_MOST + HEDDLE_LOOP_FEWEST + 1, 0x100, 0}), "cannot be");
+  EXPECT_EQ(expand({kSlot, 1000, 0x100, std::uint64_t{1} << 40}), "cannot be");
+  EXPECT_EQ(expand({kSlot, 1000, 0x100, std::uint64_t{1} << 63}), "cannot be");
+  EXPECT_EQ(expand({kSlot, 5, ~std::uint64_t{0} - 100, 8}), "cannot be");
+  // A wild pointer that led to the fault.
+  EXPECT_EQ(expand({kSlot | 1, ~std::uint64_t{5}, ~std::uint64_t{0} - 100, 8, 0}), "");
+}
+
+// A believable number of rounds is made in pieces, not at once.
+TEST_F(LoopRecords, BillionsOfRounds) {
+  loop(0, {{.base = 2}}, 2);
+  LoopExpansion expansion;
+  ASSERT_TRUE(expansion.begin(unit_, slot_, std::vector<std::uint64_t>{kSlot, 1u << 30, 0x100}));
+  std::uint64_t made = 0;
+  expansion.expand(100, [&](const CommonItem&, Address) { ++made; });
+  EXPECT_EQ(made, 100u);
+  EXPECT_TRUE(expansion.under_way());
+}
+
+// The definition, round by round, against the arithmetic of faults.
+TEST_F(LoopRecords, FaultsAgainstTheDefinition) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int trial = 0; trial < 2000; ++trial) {
+    unit_ = {};
+    std::vector<Item> items(1 + random() % 3);
+    std::vector<std::uint64_t> record = {kSlot | 1, ~std::uint64_t{4 + random() % 60}};
+    for (Item& item : items) {
+      item.kind = random() % 2 == 0 ? EventKind::kRead : EventKind::kWrite;
+      item.size = 1u << random() % 4;
+      item.distance = static_cast<std::int64_t>(random() % 2000) - 1000;
+      item.base = static_cast<std::uint32_t>(record.size());
+      record.push_back(0x100000 + random() % 0x20000);
+    }
+    const auto always = static_cast<std::uint32_t>(random() % (items.size() + 1));
+    loop(always, items, static_cast<std::uint8_t>(record.size() - 1));
+    const Address page = 0x100000 + random() % 0x20 * 0x1000;
+    const bool only_writes = random() % 2 == 0;
+    record.push_back(page | HEDDLE_FAULT_KNOWN | (only_writes ? HEDDLE_FAULT_WRITE : 0u));
+
+    std::string expected;
+    bool found = false;
+    const std::uint64_t rounds = ~record[1];
+    for (std::uint64_t round = 0; round < rounds && !found; ++round) {
+      const std::size_t count = round + 1 < rounds ? items.size() : always;
+      for (std::size_t i = 0; i < count && !found; ++i) {
+        const Address at =
+            record[items[i].base] + round * static_cast<std::uint64_t>(items[i].distance);
+        const bool writes = items[i].kind == EventKind::kWrite;
+        char one[40];
+        std::snprintf(one, sizeof one, "%s%s%llx", expected.empty() ? "" : " ", writes ? "w" : "r",
+                      static_cast<unsigned long long>(at));
+        expected += one;
+        found = at < page + 4096 && at + items[i].size > page && (writes || !only_writes);
+      }
+    }
+    ASSERT_EQ(expand(record, 1 + random() % 40), found ? expected : "") << "trial " << trial;
+  }
+}
+
+}  // namespace
+}  // namespace heddle::collect
