@@ -85,7 +85,7 @@ void next_block() {
 // How many blocks have been filled since the last time, this one included: those that plain loops
 // would have filled count, so that who loses its turn for writing too much does not depend on them.
 uint64_t blocks_filled() {
-  const uint64_t block = g_stream.recording ? HEDDLE_BLOCK_WORDS : kScratchWords;
+  const uint64_t block = g_stream.recording ? HEDDLE_BLOCK_WORDS : kHolderRoom * kHolderRounds;
   const uint64_t skipped = __heddle_tls.skipped;
   __heddle_tls.skipped = skipped % block;
   return 1 + skipped / block;
