@@ -12,6 +12,7 @@ namespace heddle::collect {
 namespace {
 
 constexpr std::size_t kBatch = 512;                   // events, 16 KiB
+constexpr std::size_t kExecutions = 2048;             // 32 KiB, and as much as their words take
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -79,13 +80,21 @@ void Decoder::go_to(ThreadId thread) {
 }
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
-                       std::size_t& position) {
+                       std::size_t& at) {
+  placed_ = out.size();
+  const Status status = decode_all(words, tail, out, at);
+  if (executions_ != nullptr) place_events(out);
+  return status;
+}
+
+Status Decoder::decode_all(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
+                           std::size_t& position) {
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
   while (at < words.size()) {
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
-    if (out.size() >= kBatch && !resumed) {
+    if (full(out) && !resumed) {
       position = at;
       break;
     }
@@ -120,6 +129,7 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
 // that takes the way of all others, or where the batch is full.
 std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
                                     EventBuffer& out) {
+  if (executions_ != nullptr) return executions(words, at, out);
   return filter_ != nullptr ? common_records<true>(words, at, out)
                             : common_records<false>(words, at, out);
 }
@@ -147,6 +157,41 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
       leave(slot->id, out);
     } else if (slot->kind == HEDDLE_SLOT_FLOW_SEGMENT) {
       if (flow_) add_segment(slot->id, out);
+    } else {
+      break;
+    }
+    at += std::size_t{1} + slot->words;
+  }
+  return at;
+}
+
+bool Decoder::full(const EventBuffer& out) const {
+  return out.size() >= kBatch || (executions_ != nullptr && executions_->size() >= kExecutions);
+}
+
+void Decoder::place_events(const EventBuffer& out) {
+  if (placed_ == out.size()) return;
+  executions_->push_back(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
+  placed_ = out.size();
+}
+
+// The same records, segments left as they are.
+std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at,
+                                EventBuffer& out) {
+  while (at < words.size() && !full(out)) {
+    const std::uint64_t header = words[at];
+    if (header == 0 || record_of(header) != 0) break;
+    const Unit* unit = units_.find(header);
+    const CompiledSlot* slot = unit != nullptr ? unit->slot_at(header) : nullptr;
+    if (slot == nullptr || slot->words >= words.size() - at) break;
+    const std::uint64_t* record = words.data() + at;
+    if (slot->shape != 0) {
+      place_events(out);
+      executions_->push_back(Execution::of(slot->shape, thread_, record));
+    } else if (slot->kind == HEDDLE_SLOT_ENTER) {
+      enter(*slot, record, out);
+    } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
+      leave(slot->id, out);
     } else {
       break;
     }

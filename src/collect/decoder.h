@@ -16,6 +16,7 @@
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <cstdint>
 #include <functional>
@@ -55,6 +56,11 @@ class Decoder {
   // which something happens that does.
   void filter_by(SharedFilter* filter) { filter_ = filter; }
 
+  // From here on, whole executions of simple segments are added to `to`, and so is where among them
+  // the events belong.
+  void execute_into(std::vector<Execution>* to) { executions_ = to; }
+  std::span<const SegmentShape* const> shapes() const { return units_.shapes(); }
+
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
   const UnitTable& units() const { return units_; }
@@ -80,6 +86,8 @@ class Decoder {
     std::uint32_t paused_item{};
   };
 
+  Status decode_all(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
+                    std::size_t& at);
   // Decodes one record and returns the number of its words; 0: nothing follows.
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
                                   EventBuffer& out);
@@ -92,6 +100,9 @@ class Decoder {
                              EventBuffer& out);
   void all_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                  EventBuffer& out);
+  std::size_t executions(std::span<const std::uint64_t> words, std::size_t at, EventBuffer& out);
+  void place_events(const EventBuffer& out);
+  bool full(const EventBuffer& out) const;
   void filtered_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                       EventBuffer& out);
   void add_segment(SegmentId segment, EventBuffer& out);
@@ -124,6 +135,8 @@ class Decoder {
   bool flow_;
   ReadSide read_side_;
   SharedFilter* filter_ = nullptr;
+  std::vector<Execution>* executions_ = nullptr;
+  std::size_t placed_ = 0;  // events that have their place among the executions
   UnitTable units_;
   NativeSites native_sites_;
   ThreadId thread_ = 0;

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
+#include "trace/execution.h"
 
 #include <bit>
 #include <cstdint>
@@ -53,6 +54,7 @@ struct CompiledSlot {
   std::uint32_t id{};  // segment, function or site, in the trace's catalog
   std::uint32_t first_item{};
   std::uint32_t item_count{};
+  ShapeId shape{};        // of a segment that is simple
   std::uint8_t kind{};    // heddle_slot_kind
   std::uint8_t words{};   // after the header
   bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences
@@ -69,6 +71,7 @@ struct Unit {
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
   std::vector<CommonItem> common_items;  // one for each of `items`
+  std::vector<std::unique_ptr<const SegmentShape>> shapes;
   std::string name;
 
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
@@ -90,6 +93,9 @@ class UnitTable {
   Status add(std::uint64_t address, std::span<const std::uint8_t> copy);
   void remove(std::uint64_t address);
   bool empty() const { return units_.empty(); }
+
+  // By ShapeId. Numbers are not used again; nullptr for those of units that are gone.
+  std::span<const SegmentShape* const> shapes() const { return shapes_; }
 
   // The site whose flag is at this address, 0 when there is none.
   SiteId site_of_flag(std::uint64_t flag) {
@@ -121,10 +127,12 @@ class UnitTable {
  private:
   const Unit* find_slowly(std::uint64_t slot);
   const Unit* find_by_flag(std::uint64_t flag);
+  void add_shapes(Unit& unit);
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   std::vector<std::unique_ptr<Unit>> gone_;   // one of each name: a library may come and go
+  std::vector<const SegmentShape*> shapes_{nullptr};
   const Unit* recent_ = nullptr;
   std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
   const Unit* recent_caller_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include "finding/finding.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <span>
 #include <string>
@@ -20,6 +21,13 @@ class Detector {
 
   // The next events of the total order; `first` is the ordinal of batch[0].
   virtual void on(std::span<const Event> batch, EventOrdinal first) = 0;
+
+  // A detector that can take a running program's segments as they are (trace/execution.h) says so,
+  // and gets all of the run like that or none. Returns the ordinal of what comes next.
+  virtual bool takes_executions() const { return false; }
+  virtual EventOrdinal on_executions(const ExecutionBatch& /*batch*/, EventOrdinal first) {
+    return first;
+  }
 
   // After the last event: what was found, in a fixed order.
   virtual std::vector<Finding> finish() = 0;

@@ -25,6 +25,7 @@
 //   Tag update(const Event&, EventOrdinal, TagList<Tag> data, TagList<Tag> address, Control);
 //   Control branch(ThreadId, EventOrdinal, SegmentId, Tag condition, Control outer);
 //   Tag choose(ThreadId, Tag value, Control edge);                             // a phi
+//   bool choices() const;  // choose() may make something of nothing; the same for ever
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
@@ -35,6 +36,9 @@
 // tell which of its activations goes on: the collector leaves what an exception or a jump left.
 // Calls into code that was not instrumented give a result that depends on all arguments. Accesses
 // that such code reports (strcpy and kin) read and write on behalf of the call.
+//
+// A running program's segments are taken as executions (trace/execution.h), without events in
+// between; what follows from them is the same.
 //
 // Memory is bounded by live activations.
 #pragma once
@@ -75,7 +79,8 @@ class FlowMachine {
   using Tag = typename Client::Tag;
   using Control = typename Client::Control;
 
-  FlowMachine(const Catalog& catalog, Client& client) : programs_(catalog), client_(client) {}
+  FlowMachine(const Catalog& catalog, Client& client)
+      : programs_(catalog, client.choices()), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -83,6 +88,12 @@ class FlowMachine {
   // `stop()` is asked after every access. Returns how many events were taken.
   template <typename Stop>
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
+
+  // Whole executions, none of them a place for events; `after()` is called after every one.
+  // Returns the ordinal of what comes next.
+  template <typename After>
+  EventOrdinal run(std::span<const Execution> executions,
+                   std::span<const SegmentShape* const> shapes, EventOrdinal first, After after);
 
   // Every tag and control that is alive, so that a client can renumber what they refer to.
   template <typename VisitTag, typename VisitControl>
@@ -140,7 +151,17 @@ class FlowMachine {
     }
     return *current_;
   }
-  void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal);
+  void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal) {
+    if (thread.segment != nullptr) end_segment(id, thread);
+    const FlowSegment* segment = programs_.find(number);
+    if (segment != nullptr) begin_segment(id, thread, *segment, number, ordinal);
+  }
+  void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
+                     EventOrdinal ordinal);
+  void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
+               EventOrdinal ordinal);
+  void execute_slowly(ThreadId id, const LiveSegment& segment, const std::uint64_t* words,
+                      EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
   void branch_when_due(ThreadId id, Thread& thread) {
     if (thread.segment->end == SegmentEnd::kBranch &&
@@ -160,7 +181,10 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
-  Tag value_on_edge(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi);
+  Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
+    if (!phi.known) return {};
+    return client_.choose(id, joined(id, frame, phi.sources), frame.control);
+  }
   void finish_call(ThreadId id, Activation& frame);
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
@@ -254,6 +278,67 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
 }
 
 template <typename Client>
+template <typename After>
+EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
+                                      std::span<const SegmentShape* const> shapes,
+                                      EventOrdinal ordinal, After after) {
+  for (const Execution& execution : executions) {
+    const LiveSegment& segment = programs_.find(execution.shape, shapes);
+    const ThreadId id = execution.who;
+    if (segment.fits) {
+      Thread& thread = thread_of(id);
+      if (thread.segment != nullptr) end_segment(id, thread);
+      execute(id, thread, segment, execution.words, ordinal);
+    } else {
+      execute_slowly(id, segment, execution.words, ordinal);
+    }
+    ordinal += 1 + segment.items.size();
+    after();
+  }
+  return ordinal;
+}
+
+template <typename Client>
+void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const LiveSegment& segment,
+                                  const std::uint64_t* words, EventOrdinal ordinal) {
+  begin_segment(id, thread, *segment.flow, segment.id, ordinal);
+  if (segment.items.empty()) return;
+  const Activation& frame = thread.top();
+  Tag* const registers = thread.top().registers.data();
+  const Control control = frame.control;
+  for (const LiveItem& item : segment.items) {
+    Event event = item.event;
+    event.thread = id;
+    event.address += words[item.base];
+    ++ordinal;
+    const TagList<Tag> address = tags(frame, item.address);
+    if (event.kind == EventKind::kRead) {
+      registers[item.defines] = client_.load(event, ordinal, address, control);
+    } else if (event.kind == EventKind::kWrite) {
+      client_.store(event, ordinal, tags(frame, item.value), address, control);
+    } else {
+      registers[item.defines] =
+          client_.update(event, ordinal, tags(frame, item.value), address, control);
+    }
+  }
+  thread.next_item = segment.flow->item_count;
+  branch_when_due(id, thread);
+}
+
+// A segment that the catalog does not have, or whose items are others there.
+template <typename Client>
+void FlowMachine<Client>::execute_slowly(ThreadId id, const LiveSegment& segment,
+                                         const std::uint64_t* words, EventOrdinal ordinal) {
+  begin_segment(id, thread_of(id), segment.id, ordinal);
+  for (const LiveItem& item : segment.items) {
+    Event event = item.event;
+    event.thread = id;
+    event.address += words[item.base];
+    on(event, ++ordinal);
+  }
+}
+
+template <typename Client>
 void FlowMachine<Client>::other(Thread& thread, const Event& event) {
   switch (event.kind) {
     case EventKind::kEnter:
@@ -298,30 +383,27 @@ void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_contro
 }
 
 template <typename Client>
-void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, SegmentId number,
-                                        EventOrdinal ordinal) {
-  if (thread.segment != nullptr) end_segment(id, thread);
-  const FlowSegment* segment = programs_.find(number);
-  if (segment == nullptr) return;
+void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment,
+                                        SegmentId number, EventOrdinal ordinal) {
   ++thread.steps;
   bool same_block = false;
-  if (segment->enters_function) {
-    enter_function(thread, *segment);
+  if (segment.enters_function) {
+    enter_function(thread, segment);
   } else if (Activation* top = thread.depth > 0 ? &thread.top() : nullptr;
-             top != nullptr && top->function == segment->function &&
+             top != nullptr && top->function == segment.function &&
              top->calls_below <= thread.calls.size() && !top->call.open) {
-    same_block = !segment->enters_block && top->block == segment->block;
-    if (segment->phi_count != 0) take_phis(id, *top, *segment);
-    top->block = segment->block;
+    same_block = !segment.enters_block && top->block == segment.block;
+    if (segment.edge_count != 0) take_phis(id, *top, segment);
+    top->block = segment.block;
   } else {
-    continue_function(id, thread, *segment);
+    continue_function(id, thread, segment);
   }
   Activation& frame = thread.top();
-  thread.segment = segment;
+  thread.segment = &segment;
   thread.segment_id = number;
   thread.segment_ordinal = ordinal;
   thread.next_item = 0;
-  if (!same_block) frame.control = control_of(frame, *segment);
+  if (!same_block) frame.control = control_of(frame, segment);
   // A branch happens right after the last access of its segment.
   branch_when_due(id, thread);
 }
@@ -429,7 +511,7 @@ void FlowMachine<Client>::continue_function(ThreadId id, Thread& thread,
   }
   Activation& frame = thread.top();
   finish_call(id, frame);
-  if (segment.enters_block) take_phis(id, frame, segment);
+  if (segment.edge_count != 0) take_phis(id, frame, segment);
   frame.block = segment.block;
 }
 
@@ -447,29 +529,19 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
 // All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
 void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
-  if (segment.phi_count == 0) return;
-  const FlowPrograms::Phi* const phis = &programs_.phi(segment.first_phi);
-  if (segment.phi_count == 1) {
-    frame.registers[phis[0].defines] = value_on_edge(id, frame, phis[0]);
+  const FlowPrograms::Edge* edge = &programs_.edge(segment.first_edge);
+  const FlowPrograms::Edge* const last = edge + segment.edge_count - 1;
+  while (edge != last && edge->block != frame.block) ++edge;
+  const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
+  if (edge->phi_count == 1) {
+    frame.registers[phis[0].defines] = value_of(id, frame, phis[0]);
     return;
   }
   scratch_.clear();
-  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
-    scratch_.push_back(value_on_edge(id, frame, phis[i]));
-  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
+  for (std::uint32_t i = 0; i < edge->phi_count; ++i)
+    scratch_.push_back(value_of(id, frame, phis[i]));
+  for (std::uint32_t i = 0; i < edge->phi_count; ++i)
     frame.registers[phis[i].defines] = scratch_[i];
-}
-
-template <typename Client>
-typename FlowMachine<Client>::Tag FlowMachine<Client>::value_on_edge(ThreadId id,
-                                                                     const Activation& frame,
-                                                                     const FlowPrograms::Phi& phi) {
-  for (std::uint32_t k = 0; k < phi.edge_count; ++k) {
-    const FlowPrograms::Edge& edge = programs_.edge(phi.first_edge + k);
-    if (edge.block == frame.block)
-      return client_.choose(id, joined(id, frame, edge.sources), frame.control);
-  }
-  return {};
 }
 
 template <typename Client>

@@ -64,6 +64,26 @@ struct Watched {
 
 void watch(collect::Session& session, Detector& detector, Watched& out) {
   EventOrdinal ordinal = 0;
+  const auto look = [&](const Event& event) {
+    out.accesses = out.accesses || is_access(event.kind);
+    if (event.kind != EventKind::kOutcome) return;
+    out.outcome = event;
+    out.text = session.catalog().text(static_cast<StringId>(event.address));
+  };
+  while (session.flow() && detector.takes_executions()) {
+    Result<ExecutionBatch> batch = session.next_executions();
+    if (!batch.ok()) {
+      out.problem = batch.error().message;
+      return;
+    }
+    if (batch->empty()) return;
+    ordinal = detector.on_executions(*batch, ordinal);
+    for (const Execution& execution : batch->executions) {
+      if (execution.shape == 0 || out.accesses) continue;
+      out.accesses = !batch->shapes[execution.shape]->items.empty();
+    }
+    for (const Event& event : batch->events) look(event);
+  }
   for (;;) {
     Result<std::span<const Event>> batch = session.next();
     if (!batch.ok()) {
@@ -73,12 +93,7 @@ void watch(collect::Session& session, Detector& detector, Watched& out) {
     if (batch->empty()) return;
     detector.on(*batch, ordinal);
     ordinal += batch->size();
-    for (const Event& event : *batch) {
-      out.accesses = out.accesses || is_access(event.kind);
-      if (event.kind != EventKind::kOutcome) continue;
-      out.outcome = event;
-      out.text = session.catalog().text(static_cast<StringId>(event.address));
-    }
+    for (const Event& event : *batch) look(event);
   }
 }
 

@@ -53,6 +53,37 @@ std::size_t Online::on(std::span<const Event> batch, EventOrdinal first) {
   return taken;
 }
 
+EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
+                        const std::function<void()>& violated) {
+  violated_ = &violated;
+  std::span<const Execution> executions = batch.executions;
+  std::span<const Event> events = batch.events;
+  while (!executions.empty()) {
+    if (executions[0].shape == 0) {
+      for (std::uint32_t i = 0; i < executions[0].who; ++i) one(events[i], next++);
+      events = events.subspan(executions[0].who);
+      executions = executions.subspan(1);
+      continue;
+    }
+    const auto end = std::find_if(executions.begin(), executions.end(),
+                                  [](const Execution& one) { return one.shape == 0; });
+    const auto count = static_cast<std::size_t>(end - executions.begin());
+    next = machine_.run(executions.first(count), batch.shapes, next, [&] {
+      if (collect_always_) collect_when_due();
+    });
+    executions = executions.subspan(count);
+  }
+  collect_when_due();
+  violated_ = nullptr;
+  return next;
+}
+
+void Online::one(const Event& event, EventOrdinal ordinal) {
+  if (!is_access(event.kind) && event.kind != EventKind::kSegment) bookkeeping(event);
+  machine_.on(event, ordinal);
+  if (collect_always_) collect_when_due();
+}
+
 void Online::bookkeeping(const Event& event) {
   narrator_.on(event);
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
@@ -284,12 +315,14 @@ Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
 void Online::store(const Event& event, EventOrdinal ordinal, Tags data, Tags address,
                    Control control) {
   write(event, ordinal, data, 0, address, control);
+  tell_violations();
 }
 
 Online::Tag Online::update(const Event& event, EventOrdinal ordinal, Tags data, Tags address,
                            Control control) {
   const Tag read = load(event, ordinal, address, control);
   write(event, ordinal, data, read, address, control);
+  tell_violations();
   return read;
 }
 
@@ -322,9 +355,7 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
   store_blocks(event, ordinal, owner);
 }
 
-// What an edge's branch decided is connected to the branch only where control connects at all.
-Online::Tag Online::choose(ThreadId thread, Tag value, Control edge) {
-  if (!options_.merge_control || edge == 0) return value;
+Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {
   units_.for_each_condition(edge, [&](UnitSet units) { value = join(thread, value, units); });
   return value;
 }
@@ -351,6 +382,10 @@ void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Throu
     violation.unit = unit;
     violation.through = through;
   });
+}
+
+void Online::tell_violations() {
+  if (violated_ != nullptr && !violations_.empty()) (*violated_)();
 }
 
 std::vector<UnitMember> Online::members(UnitId unit) {

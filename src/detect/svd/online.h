@@ -61,9 +61,11 @@
 #include "flow/machine.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -100,6 +102,11 @@ class Online {
   // violation can be described best while its event is the last one.
   std::size_t on(std::span<const Event> batch, EventOrdinal first);
 
+  // Takes all of the batch, and calls `violated` whenever there are violations, right after the
+  // statement that showed them. Returns the ordinal of what comes next.
+  EventOrdinal on(const ExecutionBatch& batch, EventOrdinal first,
+                  const std::function<void()>& violated);
+
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
 
@@ -130,7 +137,11 @@ class Online {
                  Control outer) {
     return units_.control(segment, units_.compared(condition), outer);
   }
-  Tag choose(ThreadId thread, Tag value, Control edge);
+  // What an edge's branch decided is connected to the branch only where control connects at all.
+  Tag choose(ThreadId thread, Tag value, Control edge) {
+    return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
+  }
+  bool choices() const { return options_.merge_control; }
 
  private:
   struct Context {
@@ -156,6 +167,8 @@ class Online {
     std::uint32_t size{};
   };
 
+  Tag chosen(ThreadId thread, Tag value, Control edge);
+  void one(const Event& event, EventOrdinal ordinal);
   void bookkeeping(const Event& event);
   CellKinds calm_cells(Calm calm) const;
   void tell_others(Blocks::Near& near, std::uint64_t cell, const Event& event,
@@ -210,6 +223,7 @@ class Online {
              Control control);
   void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
+  void tell_violations();
   void end_unit(UnitId unit);
   void collect_when_due();
 
@@ -225,6 +239,7 @@ class Online {
   std::vector<ContextId> last_context_;  // by site: the one that came last
   std::vector<LastStore> last_stores_;   // by site
   std::vector<Violation> violations_;
+  const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
   std::size_t collect_units_at_;
   std::size_t collect_sets_at_;

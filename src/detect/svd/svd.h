@@ -21,6 +21,8 @@ class SvdDetector : public Detector {
   SvdDetector(const Catalog& catalog, const OnlineOptions& options);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
+  bool takes_executions() const override { return true; }
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
 
   const Online& online() const { return online_; }
@@ -28,6 +30,7 @@ class SvdDetector : public Detector {
  private:
   using Key = std::tuple<SiteId, SiteId, SiteId>;
 
+  void take_violations();
   // The violations of one unit that one store shows.
   void take(std::span<const Violation> violations);
   Finding describe(std::span<const Violation> violations, const Violation& main);
