@@ -11,8 +11,6 @@
 namespace heddle::collect {
 namespace {
 
-constexpr std::size_t kBatch = 512;                   // events, 16 KiB
-constexpr std::size_t kExecutions = 2048;             // 32 KiB, and as much as their words take
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -165,10 +163,6 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
   return at;
 }
 
-bool Decoder::full(const EventBuffer& out) const {
-  return out.size() >= kBatch || (executions_ != nullptr && executions_->size() >= kExecutions);
-}
-
 void Decoder::place_events(const EventBuffer& out) {
   if (placed_ == out.size()) return;
   executions_->push_back(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
@@ -178,17 +172,27 @@ void Decoder::place_events(const EventBuffer& out) {
 // The same records, segments left as they are.
 std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at,
                                 EventBuffer& out) {
+  constexpr std::size_t kAhead = 64;  // words; the program wrote them on another processor
   while (at < words.size() && !full(out)) {
     const std::uint64_t header = words[at];
     if (header == 0 || record_of(header) != 0) break;
     const Unit* unit = units_.find(header);
-    const CompiledSlot* slot = unit != nullptr ? unit->slot_at(header) : nullptr;
-    if (slot == nullptr || slot->words >= words.size() - at) break;
+    if (unit == nullptr) break;
     const std::uint64_t* record = words.data() + at;
-    if (slot->shape != 0) {
-      place_events(out);
-      executions_->push_back(Execution::of(slot->shape, thread_, record));
-    } else if (slot->kind == HEDDLE_SLOT_ENTER) {
+    if ((header - unit->slots_begin) % sizeof(heddle_slot) == 0) {
+      const ShapedSlot shaped =
+          unit->shaped_slots[(header - unit->slots_begin) / sizeof(heddle_slot)];
+      if (shaped.shape != 0 && shaped.words <= words.size() - at) {
+        __builtin_prefetch(record + kAhead);
+        if (placed_ != out.size()) place_events(out);
+        executions_->push_back(Execution::of(shaped.shape, thread_, record));
+        at += shaped.words;
+        continue;
+      }
+    }
+    const CompiledSlot* slot = unit->slot_at(header);
+    if (slot == nullptr || slot->words >= words.size() - at) break;
+    if (slot->kind == HEDDLE_SLOT_ENTER) {
       enter(*slot, record, out);
     } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
       leave(slot->id, out);

@@ -88,6 +88,9 @@ class Decoder {
 
   Status decode_all(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
                     std::size_t& at);
+  static constexpr std::size_t kBatch = 512;        // events, 16 KiB
+  static constexpr std::size_t kExecutions = 2048;  // 32 KiB, and as much as their words take
+
   // Decodes one record and returns the number of its words; 0: nothing follows.
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
                                   EventBuffer& out);
@@ -102,7 +105,9 @@ class Decoder {
                  EventBuffer& out);
   std::size_t executions(std::span<const std::uint64_t> words, std::size_t at, EventBuffer& out);
   void place_events(const EventBuffer& out);
-  bool full(const EventBuffer& out) const;
+  bool full(const EventBuffer& out) const {
+    return out.size() >= kBatch || (executions_ != nullptr && executions_->size() >= kExecutions);
+  }
   void filtered_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                       EventBuffer& out);
   void add_segment(SegmentId segment, EventBuffer& out);

@@ -54,12 +54,17 @@ struct CompiledSlot {
   std::uint32_t id{};  // segment, function or site, in the trace's catalog
   std::uint32_t first_item{};
   std::uint32_t item_count{};
-  ShapeId shape{};        // of a segment that is simple
   std::uint8_t kind{};    // heddle_slot_kind
   std::uint8_t words{};   // after the header
   bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences
   bool has_this : 1 {};   // an enter whose second word is the object
   bool has_frame : 1 {};  // an enter whose last word is its frame
+};
+
+// What handing an execution on needs of a slot.
+struct ShapedSlot {
+  ShapeId shape{};        // 0: not a segment that is simple
+  std::uint32_t words{};  // of the record, with its header
 };
 
 struct Unit {
@@ -71,6 +76,7 @@ struct Unit {
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
   std::vector<CommonItem> common_items;  // one for each of `items`
+  std::vector<ShapedSlot> shaped_slots;  // one for each of `slots`
   std::vector<std::unique_ptr<const SegmentShape>> shapes;
   std::string name;
 

@@ -27,6 +27,13 @@
 //   Tag choose(ThreadId, Tag value, Control edge);                             // a phi
 //   bool choices() const;  // choose() may make something of nothing; the same for ever
 //
+// and may have a quick way for the accesses of executions, which says no where it is not enough:
+//
+//   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
+//   std::optional<Tag> load_at_a_glance(const LiveItem&, Address);
+//   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
+//                          TagList<Tag> address, Control);
+//
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
 //
@@ -50,6 +57,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -101,6 +109,7 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
+  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -131,7 +140,10 @@ class FlowMachine {
     PendingCall call;
   };
 
+  // `running` is the activation whose next segment is its own business: no call of it is open and
+  // nothing has been entered or left since its last segment. nullptr: nobody knows.
   struct Thread {
+    Activation* running = nullptr;
     std::vector<Activation> stack;  // never shrinks: activations are re-used with their capacity
     std::size_t depth = 0;
     std::uint64_t steps = 0;
@@ -158,8 +170,11 @@ class FlowMachine {
   }
   void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
                      EventOrdinal ordinal);
+  void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
+  void execute_item(ThreadId id, Activation& frame, const LiveItem& item, Address address,
+                    EventOrdinal ordinal);
   void execute_slowly(ThreadId id, const LiveSegment& segment, const std::uint64_t* words,
                       EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
@@ -181,6 +196,8 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
+  void take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
+                   std::uint64_t step, EventOrdinal ordinal);
   Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
     if (!phi.known) return {};
     return client_.choose(id, joined(id, frame, phi.sources), frame.control);
@@ -282,13 +299,13 @@ template <typename After>
 EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
                                       std::span<const SegmentShape* const> shapes,
                                       EventOrdinal ordinal, After after) {
+  ThreadId turn = ~0u;
   for (const Execution& execution : executions) {
     const LiveSegment& segment = programs_.find(execution.shape, shapes);
     const ThreadId id = execution.who;
+    if (kGlances && id != turn) client_.turn(turn = id);
     if (segment.fits) {
-      Thread& thread = thread_of(id);
-      if (thread.segment != nullptr) end_segment(id, thread);
-      execute(id, thread, segment, execution.words, ordinal);
+      execute(id, thread_of(id), segment, execution.words, ordinal);
     } else {
       execute_slowly(id, segment, execution.words, ordinal);
     }
@@ -298,31 +315,69 @@ EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
   return ordinal;
 }
 
+// The same as begin_segment, an access for every item and, where all is done by then, end_segment.
 template <typename Client>
-void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const LiveSegment& segment,
-                                  const std::uint64_t* words, EventOrdinal ordinal) {
-  begin_segment(id, thread, *segment.flow, segment.id, ordinal);
-  if (segment.items.empty()) return;
-  const Activation& frame = thread.top();
-  Tag* const registers = thread.top().registers.data();
-  const Control control = frame.control;
-  for (const LiveItem& item : segment.items) {
-    Event event = item.event;
-    event.thread = id;
-    event.address += words[item.base];
-    ++ordinal;
-    const TagList<Tag> address = tags(frame, item.address);
-    if (event.kind == EventKind::kRead) {
-      registers[item.defines] = client_.load(event, ordinal, address, control);
-    } else if (event.kind == EventKind::kWrite) {
-      client_.store(event, ordinal, tags(frame, item.value), address, control);
-    } else {
-      registers[item.defines] =
-          client_.update(event, ordinal, tags(frame, item.value), address, control);
+inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const LiveSegment& live,
+                                         const std::uint64_t* words, EventOrdinal ordinal) {
+  const FlowSegment& segment = *live.flow;
+  Activation* frame = thread.running;
+  const bool ends_now =
+      segment.end == SegmentEnd::kBranch || segment.end == SegmentEnd::kFallThrough;
+  if (frame != nullptr && frame->function == segment.function && !segment.enters_function) {
+    ++thread.steps;
+    if (segment.edge_count != 0) take_phis(id, *frame, segment);
+    if (segment.enters_block || frame->block != segment.block) {
+      frame->block = segment.block;
+      frame->control = control_of(*frame, segment);
+    }
+  } else {
+    if (thread.segment != nullptr) end_segment(id, thread);
+    enter_segment(id, thread, segment);
+    frame = &thread.top();
+    thread.running = ends_now ? frame : nullptr;
+  }
+  EventOrdinal next = ordinal;
+  for (const LiveItem& item : live.items)
+    execute_item(id, *frame, item, item.event.address + words[item.base], ++next);
+  if (segment.end == SegmentEnd::kBranch) {
+    take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
+  } else if (!ends_now) {
+    thread.running = nullptr;
+    thread.segment = &segment;
+    thread.segment_id = live.id;
+    thread.segment_ordinal = ordinal;
+    thread.next_item = segment.item_count;
+  }
+}
+
+template <typename Client>
+inline void FlowMachine<Client>::execute_item(ThreadId id, Activation& frame, const LiveItem& item,
+                                              Address where, EventOrdinal ordinal) {
+  const EventKind kind = item.event.kind;
+  const TagList<Tag> address = tags(frame, item.address);
+  if constexpr (kGlances) {
+    if (kind == EventKind::kRead) {
+      if (const std::optional<Tag> tag = client_.load_at_a_glance(item, where); tag.has_value()) {
+        frame.registers[item.defines] = *tag;
+        return;
+      }
+    } else if (kind == EventKind::kWrite &&
+               client_.store_at_a_glance(item, where, id, ordinal, tags(frame, item.value), address,
+                                         frame.control)) {
+      return;
     }
   }
-  thread.next_item = segment.flow->item_count;
-  branch_when_due(id, thread);
+  Event event = item.event;
+  event.thread = id;
+  event.address = where;
+  if (kind == EventKind::kRead) {
+    frame.registers[item.defines] = client_.load(event, ordinal, address, frame.control);
+  } else if (kind == EventKind::kWrite) {
+    client_.store(event, ordinal, tags(frame, item.value), address, frame.control);
+  } else {
+    frame.registers[item.defines] =
+        client_.update(event, ordinal, tags(frame, item.value), address, frame.control);
+  }
 }
 
 // A segment that the catalog does not have, or whose items are others there.
@@ -340,6 +395,7 @@ void FlowMachine<Client>::execute_slowly(ThreadId id, const LiveSegment& segment
 
 template <typename Client>
 void FlowMachine<Client>::other(Thread& thread, const Event& event) {
+  thread.running = nullptr;
   switch (event.kind) {
     case EventKind::kEnter:
       thread.calls.push_back(static_cast<FunctionId>(event.value));
@@ -366,6 +422,7 @@ template <typename Client>
 template <typename VisitTag, typename VisitControl>
 void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_control) {
   for (Thread& thread : threads_) {
+    thread.running = nullptr;
     thread.stack.resize(thread.depth);
     for (Activation& frame : thread.stack) {
       visit_control(frame.call_control);
@@ -385,6 +442,18 @@ void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_contro
 template <typename Client>
 void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment,
                                         SegmentId number, EventOrdinal ordinal) {
+  enter_segment(id, thread, segment);
+  thread.running = nullptr;
+  thread.segment = &segment;
+  thread.segment_id = number;
+  thread.segment_ordinal = ordinal;
+  thread.next_item = 0;
+  // A branch happens right after the last access of its segment.
+  branch_when_due(id, thread);
+}
+
+template <typename Client>
+void FlowMachine<Client>::enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment) {
   ++thread.steps;
   bool same_block = false;
   if (segment.enters_function) {
@@ -399,13 +468,7 @@ void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, const FlowS
     continue_function(id, thread, segment);
   }
   Activation& frame = thread.top();
-  thread.segment = &segment;
-  thread.segment_id = number;
-  thread.segment_ordinal = ordinal;
-  thread.next_item = 0;
   if (!same_block) frame.control = control_of(frame, segment);
-  // A branch happens right after the last access of its segment.
-  branch_when_due(id, thread);
 }
 
 // The other ends wait until the thread's next segment begins, because accesses of library code may
@@ -415,19 +478,14 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
   if (thread.segment == nullptr) return;
   const FlowSegment& segment = *thread.segment;
   thread.segment = nullptr;
+  thread.running = nullptr;
   Activation& frame = thread.top();
   switch (segment.end) {
     case SegmentEnd::kFallThrough:
       break;
-    case SegmentEnd::kBranch: {
-      if (segment.block >= FlowPrograms::kMaxBlocks) break;
-      if (segment.block >= frame.marks.size()) frame.marks.resize(segment.block + 1);
-      const Tag condition = joined(id, frame, segment.from);
-      frame.marks[segment.block] = {
-          thread.steps,
-          client_.branch(id, thread.segment_ordinal, thread.segment_id, condition, frame.control)};
+    case SegmentEnd::kBranch:
+      take_branch(id, frame, segment, thread.segment_id, thread.steps, thread.segment_ordinal);
       break;
-    }
     case SegmentEnd::kCall: {
       PendingCall& call = frame.call;
       call.open = true;
@@ -453,6 +511,17 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
       --thread.depth;
       break;
   }
+}
+
+template <typename Client>
+inline void FlowMachine<Client>::take_branch(ThreadId id, Activation& frame,
+                                             const FlowSegment& segment, SegmentId number,
+                                             std::uint64_t step, EventOrdinal ordinal) {
+  if (segment.block >= FlowPrograms::kMaxBlocks) return;
+  if (segment.block >= frame.marks.size()) frame.marks.resize(segment.block + 1);
+  const Tag condition = joined(id, frame, segment.from);
+  frame.marks[segment.block] = {step,
+                                client_.branch(id, ordinal, number, condition, frame.control)};
 }
 
 template <typename Client>

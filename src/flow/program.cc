@@ -1,6 +1,7 @@
 #include "flow/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <string_view>
 
@@ -174,7 +175,8 @@ const LiveSegment& FlowPrograms::compile(ShapeId id, const SegmentShape& shape) 
   out->fits = out->flow != nullptr && out->flow->item_count == shape.items.size();
   for (std::uint32_t i = 0; i < shape.items.size(); ++i) {
     const ShapeItem& from = shape.items[i];
-    LiveItem item{from.event, from.base, 0, {}, {}};
+    const std::uint32_t size = from.event.size;
+    LiveItem item{from.event, from.base, std::has_single_bit(size) ? size - 1 : ~0u, 0, {}, {}};
     if (out->fits) {
       const FlowItem& flow = items_[out->flow->first_item + i];
       out->fits = flow.site == from.event.site && is_access(from.event.kind);

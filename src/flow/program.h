@@ -61,6 +61,7 @@ struct FlowSegment {
 struct LiveItem {
   Event event;  // as in ShapeItem
   std::uint32_t base{};
+  std::uint32_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
   Register defines{};
   FlowList address;
   FlowList value;

@@ -9,7 +9,7 @@ namespace {
 // A bound that only tests set: they want numbers collected all the time.
 constexpr std::size_t kSmallCollect = 1024;
 
-bool stored(BlockState state) {
+bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
 }
@@ -33,7 +33,8 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       contexts_(1),
       collect_units_at_(options.collect_bytes),
       collect_sets_at_(options.collect_bytes / 16),
-      collect_always_(options.collect_bytes < kSmallCollect) {}
+      collect_always_(options.collect_bytes < kSmallCollect),
+      glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
 
 std::size_t Online::on(std::span<const Event> batch, EventOrdinal first) {
   const auto stop = [&] { return !violations_.empty() || collect_always_; };
@@ -86,6 +87,7 @@ void Online::one(const Event& event, EventOrdinal ordinal) {
 
 void Online::bookkeeping(const Event& event) {
   narrator_.on(event);
+  ++moment_;
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
     blocks_.forget(event.address, event.value);  // memory without a history
   } else if (event.kind == EventKind::kThreadEnd && event.thread < kMaxThread) {
@@ -124,7 +126,7 @@ CellKinds Online::calm_cells(Calm calm) const {
   return CellKinds::where([&](BlockState state, bool input, bool noted) {
     if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return false;
     if (noted) return true;
-    if (!options_.inputs_only && stored(state)) return false;
+    if (!options_.inputs_only && is_stored(state)) return false;
     return calm == Calm::kReads || !input;
   });
 }
@@ -135,7 +137,7 @@ void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
   const BlockState state = cell.block_state();
   if (cell.noted == 0) {
     const bool conflicts =
-        (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && stored(state));
+        (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && is_stored(state));
     if (conflicts) {
       Overwrite overwrite{Blocks::access(plane, number), access_ref(event, ordinal), event.address,
                           event.value};
@@ -173,26 +175,24 @@ Witness Online::remembered(AccessRef access, ThreadId thread, Address address,
   return out;
 }
 
-ContextId Online::context_of(const Event& event) {
+ContextId Online::find_context(const Event& event) {
   const Context context{event.site, narrator_.stacks().current(event.thread),
                         narrator_.locks_held().current(event.thread), event.kind, event.order};
-  if (event.site < last_context_.size()) {
-    const ContextId last = last_context_[event.site];
-    if (contexts_[last] == context) return last;
-  } else {
-    last_context_.resize(event.site + 1, 0);
-  }
+  if (event.site >= last_context_.size()) last_context_.resize(event.site + 1);
+  LastContext& last = last_context_[event.site];
+  last.moment = moment_;
+  if (contexts_[last.context] == context) return last.context;
   const auto [at, is_new] =
       context_ids_.try_emplace(context, static_cast<ContextId>(contexts_.size()));
   if (is_new) {
     // What is not remembered any more is nowhere.
     if (contexts_.size() >> (64 - kOrdinalBits) != 0) {
       at->second = 0;
-      return 0;
+    } else {
+      contexts_.push_back(context);
     }
-    contexts_.push_back(context);
   }
-  return last_context_[event.site] = at->second;
+  return last.context = at->second;
 }
 
 // The unit grows no further; its blocks are thread-local again until proven otherwise.
@@ -217,7 +217,7 @@ UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdina
         cell.unit = unit & kMaxUnit;
         std::fill_n(cells, run.count, cell);
       }
-      return stored(state) ? unit | kComputed : unit;
+      return is_stored(state) ? unit | kComputed : unit;
     }
   }
   const UnitId unit = units_.create();
@@ -228,7 +228,15 @@ UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdina
   return unit;
 }
 
-UnitSet Online::load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+UnitSet Online::load_one(Blocks::Near& near, std::uint64_t number, const Event& event,
+                         EventOrdinal ordinal) {
+  const Blocks::Run run{&near, number, 1};
+  tell_others_if_due(run, event, ordinal);
+  return load_run(run, event, ordinal);
+}
+
+UnitSet Online::load_several(const Event& event, EventOrdinal ordinal) {
+  const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
   if (run.count == 0) return load_many(event, ordinal);
   tell_others_if_due(run, event, ordinal);
   return alike(run) ? load_run(run, event, ordinal) : load_many(event, ordinal);
@@ -258,7 +266,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
                         (cell.noted != 0 && state == BlockState::kLoadedShared);
       if (unit != 0 && !anew) {
         if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-        if (stored(state)) computed = kComputed;
+        if (is_stored(state)) computed = kComputed;
         all = units_.merge(all, unit);
         continue;
       }
@@ -271,40 +279,32 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
   return all | computed;
 }
 
-void Online::store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
-                        EventOrdinal ordinal) {
-  Cell& cell = near.cells[number];
-  const UnitId before = units_.live(cell.unit);
-  BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
-  if (state == BlockState::kIdle || state == BlockState::kLoaded) {
-    state = BlockState::kStored;
-  } else if (state == BlockState::kLoadedShared) {
-    state = BlockState::kStoredShared;
-  }
-  const bool input = before == owner && cell.input != 0;
-  const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-  cell = make_cell(owner, state, input, stays && cell.noted != 0);
-  if (!options_.inputs_only) Blocks::set_access(near, number, access_ref(event, ordinal));
-}
-
 void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner) {
   const auto store_run = [&](const Blocks::Run& run) {
     tell_others_if_due(run, event, ordinal);
-    for (std::uint64_t i = 0; i < run.count; ++i)
-      store_cell(*run.near, run.first + i, owner, event, ordinal);
+    for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
+      run.near->cells[i] = stored(run.near->cells[i], owner);
+      if (!options_.inputs_only) Blocks::set_access(*run.near, i, access_ref(event, ordinal));
+    }
   };
   const ThreadId thread = thread_of(event);
-  const Blocks::Run run = blocks_.run(thread, event.address, event.size);
-  if (run.count != 0) {
+  if (Blocks::Near* near = blocks_.near_of_one(thread, event.address, event.size);
+      near != nullptr) {
+    store_run({near, Blocks::cell_of(*near, event.address), 1});
+  } else if (const Blocks::Run run = blocks_.run(thread, event.address, event.size);
+             run.count != 0) {
     store_run(run);
   } else {
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
+  if (event.site >= last_stores_.size() || last_stores_[event.site].unit != owner)
+    remember_store(event, ordinal, owner);
+}
+
+void Online::remember_store(const Event& event, EventOrdinal ordinal, UnitId owner) {
   if (event.site >= last_stores_.size()) last_stores_.resize(event.site + 1);
-  if (last_stores_[event.site].unit != owner) {
-    last_stores_[event.site] = {owner, thread, access_ref(event, ordinal), event.address,
-                                event.size};
-  }
+  last_stores_[event.site] = {owner, thread_of(event), access_ref(event, ordinal), event.address,
+                              event.size};
 }
 
 Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {

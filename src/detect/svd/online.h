@@ -66,6 +66,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -142,6 +143,47 @@ class Online {
     return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
   }
   bool choices() const { return options_.merge_control; }
+  void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
+  // A block that the unit has read before.
+  std::optional<Tag> load_at_a_glance(const LiveItem& item, Address address) {
+    const Blocks::Near* const near =
+        blocks_.near_of_one_here(address, item.event.size, item.unaligned);
+    if (near == nullptr) return std::nullopt;
+    const std::uint64_t number = Blocks::cell_of(*near, address);
+    const Cell cell = near->cells[number];
+    if (!near->is_calm_for_reads(number) || !kReadAgain.has(cell) ||
+        !units_.is_live_root(cell.unit) || !glances_) {
+      return std::nullopt;
+    }
+    return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+  }
+  // What was computed by one unit, or units that are merged here, none with a note.
+  bool store_at_a_glance(const LiveItem& item, Address address, ThreadId thread,
+                         EventOrdinal ordinal, Tags data, Tags addresses, Control control) {
+    Blocks::Near* const near = blocks_.near_of_one_here(address, item.event.size, item.unaligned);
+    if (near == nullptr || !glances_) return false;
+    const std::uint64_t number = Blocks::cell_of(*near, address);
+    if (!near->is_calm_for_writes(number)) return false;
+    if (units_.any_noted() && !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control)))
+      return false;
+    UnitId owner = 0;
+    for (std::uint32_t i = 0; i < data.size(); ++i) {
+      if (data[i] >= kSetBit) return false;
+      const UnitId unit = units_.live(data[i] & ~kComputed);
+      if (unit != 0 && units_.noted(unit)) return false;
+      owner = units_.merge(owner, unit);
+    }
+    if (owner == 0) owner = units_.create();
+    const Cell cell = near->cells[number];
+    if (cell.unit != owner || !kStoredAgain.has(cell)) near->cells[number] = stored(cell, owner);
+    if (item.event.site >= last_stores_.size() || last_stores_[item.event.site].unit != owner) {
+      Event event = item.event;
+      event.thread = thread;
+      event.address = address;
+      remember_store(event, ordinal, owner);
+    }
+    return true;
+  }
 
  private:
   struct Context {
@@ -156,6 +198,13 @@ class Online {
     friend H AbslHashValue(H h, const Context& c) {
       return H::combine(std::move(h), c.site, c.stack, c.locks, c.kind, c.order);
     }
+  };
+
+  // The context that came last, good for as long as no thread's stack and locks change and the
+  // thread is the same: one moment.
+  struct LastContext {
+    std::uint64_t moment = 0;
+    ContextId context = 0;
   };
 
   // A statement's first store for the last of its units, for the drawing of that unit.
@@ -185,8 +234,20 @@ class Online {
     return std::uint64_t{context_of(event)} << kOrdinalBits |
            (ordinal & ((1ull << kOrdinalBits) - 1));
   }
+  ContextId context_of(const Event& event) {
+    if (event.thread != moment_thread_) {
+      moment_thread_ = event.thread;
+      ++moment_;
+    }
+    if (event.site >= last_context_.size()) return find_context(event);
+    const LastContext last = last_context_[event.site];
+    const Context& context = contexts_[last.context];
+    const bool same =
+        last.moment == moment_ && context.kind == event.kind && context.order == event.order;
+    return same ? last.context : find_context(event);
+  }
   Witness remembered(AccessRef access, ThreadId thread, Address address, std::uint32_t size) const;
-  ContextId context_of(const Event& event);
+  ContextId find_context(const Event& event);
 
   static ThreadId thread_of(const Event& event) { return std::min(event.thread, kMaxThread); }
   // A run of cells that are alike can be treated as one.
@@ -204,20 +265,51 @@ class Online {
                (state == BlockState::kLoadedShared && !noted);
       });
   UnitSet load_blocks(const Event& event, EventOrdinal ordinal) {
-    const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
-    if (run.count == 1 && run.near->is_calm(run.first, is_write(event.kind))) {
-      const Cell cell = run.near->cells[run.first];
-      if (kReadAgain.has(cell) && units_.is_live_root(cell.unit))
-        return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+    Blocks::Near* const near = blocks_.near_of_one(thread_of(event), event.address, event.size);
+    if (near == nullptr) return load_several(event, ordinal);
+    const std::uint64_t number = Blocks::cell_of(*near, event.address);
+    const Cell cell = near->cells[number];
+    if (near->is_calm(number, is_write(event.kind)) && kReadAgain.has(cell) &&
+        units_.is_live_root(cell.unit)) {
+      return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
     }
-    return load_slowly(run, event, ordinal);
+    return load_one(*near, number, event, ordinal);
   }
-  UnitSet load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
+  UnitSet load_one(Blocks::Near& near, std::uint64_t number, const Event& event,
+                   EventOrdinal ordinal);
+  UnitSet load_several(const Event& event, EventOrdinal ordinal);
   Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);
   UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
-  void store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
-                  EventOrdinal ordinal);
+  // The cell of a block that `owner` stores.
+  Cell stored(Cell cell, UnitId owner) {
+    const UnitId before = units_.live(cell.unit);
+    BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
+    if (state == BlockState::kIdle || state == BlockState::kLoaded) {
+      state = BlockState::kStored;
+    } else if (state == BlockState::kLoadedShared) {
+      state = BlockState::kStoredShared;
+    }
+    const bool input = before == owner && cell.input != 0;
+    const bool stays = input && options_.inputs_only;  // it is about the unit's first read
+    return make_cell(owner, state, input, stays && cell.noted != 0);
+  }
+  // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
+  static constexpr CellKinds kStoredAgain =
+      CellKinds::where([](BlockState state, bool input, bool noted) {
+        return (state == BlockState::kStored || state == BlockState::kStoredShared ||
+                state == BlockState::kTrueDep) &&
+               (input || !noted);
+      });
+  bool are_calm(Tags tags) {
+    for (std::uint32_t i = 0; i < tags.size(); ++i) {
+      if (tags[i] >= kSetBit) return false;
+      const UnitId unit = units_.live(tags[i] & ~kComputed);
+      if (unit != 0 && units_.noted(unit)) return false;
+    }
+    return true;
+  }
+  void remember_store(const Event& event, EventOrdinal ordinal, UnitId owner);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
@@ -236,7 +328,9 @@ class Online {
   Narrator narrator_;
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
-  std::vector<ContextId> last_context_;  // by site: the one that came last
+  std::vector<LastContext> last_context_;  // by site
+  std::uint64_t moment_ = 1;
+  ThreadId moment_thread_ = ~0u;
   std::vector<LastStore> last_stores_;   // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
@@ -244,6 +338,7 @@ class Online {
   std::size_t collect_units_at_;
   std::size_t collect_sets_at_;
   bool collect_always_;
+  bool glances_;  // the options are the usual ones, for which the quick ways are made
 };
 
 }  // namespace heddle::svd
