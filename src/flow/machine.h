@@ -30,7 +30,7 @@
 // and may have a quick way for the accesses of executions, which says no where it is not enough:
 //
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
-//   std::optional<Tag> load_at_a_glance(const LiveItem&, Address);
+//   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
 //                          TagList<Tag> address, Control);
 //
@@ -57,7 +57,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -173,10 +172,12 @@ class FlowMachine {
   void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
-  void execute_item(ThreadId id, Activation& frame, const LiveItem& item, Address address,
-                    EventOrdinal ordinal);
-  void execute_slowly(ThreadId id, const LiveSegment& segment, const std::uint64_t* words,
-                      EventOrdinal ordinal);
+  void execute_item(ThreadId id, Tag* registers, Control control, const LiveItem& item,
+                    Address where, EventOrdinal ordinal);
+  void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
+                     Address where, EventOrdinal ordinal);
+  void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
+                      const std::uint64_t* words, EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
   void branch_when_due(ThreadId id, Thread& thread) {
     if (thread.segment->end == SegmentEnd::kBranch &&
@@ -206,7 +207,7 @@ class FlowMachine {
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
   TagList<Tag> tags(const Activation& frame, FlowList list) const {
-    return {frame.registers.data(), programs_.numbers(list)};
+    return {frame.registers.data(), list.numbers()};
   }
   Tag joined(ThreadId id, const Activation& frame, FlowList list) {
     const TagList<Tag> all = tags(frame, list);
@@ -299,17 +300,21 @@ template <typename After>
 EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
                                       std::span<const SegmentShape* const> shapes,
                                       EventOrdinal ordinal, After after) {
-  ThreadId turn = ~0u;
+  Thread* thread = nullptr;
+  ThreadId id = ~0u;
   for (const Execution& execution : executions) {
     const LiveSegment& segment = programs_.find(execution.shape, shapes);
-    const ThreadId id = execution.who;
-    if (kGlances && id != turn) client_.turn(turn = id);
-    if (segment.fits) {
-      execute(id, thread_of(id), segment, execution.words, ordinal);
-    } else {
-      execute_slowly(id, segment, execution.words, ordinal);
+    if (execution.who != id) {
+      id = execution.who;
+      thread = &thread_of(id);
+      if constexpr (kGlances) client_.turn(id);
     }
-    ordinal += 1 + segment.items.size();
+    if (segment.fits) [[likely]] {
+      execute(id, *thread, segment, execution.words, ordinal);
+    } else {
+      execute_slowly(id, *thread, segment, execution.words, ordinal);
+    }
+    ordinal += 1 + segment.item_count;
     after();
   }
   return ordinal;
@@ -317,13 +322,13 @@ EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
 
 // The same as begin_segment, an access for every item and, where all is done by then, end_segment.
 template <typename Client>
-inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const LiveSegment& live,
-                                         const std::uint64_t* words, EventOrdinal ordinal) {
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread,
+                                                                const LiveSegment& live,
+                                                                const std::uint64_t* words,
+                                                                EventOrdinal ordinal) {
   const FlowSegment& segment = *live.flow;
   Activation* frame = thread.running;
-  const bool ends_now =
-      segment.end == SegmentEnd::kBranch || segment.end == SegmentEnd::kFallThrough;
-  if (frame != nullptr && frame->function == segment.function && !segment.enters_function) {
+  if (frame != nullptr && frame->function == live.continues) [[likely]] {
     ++thread.steps;
     if (segment.edge_count != 0) take_phis(id, *frame, segment);
     if (segment.enters_block || frame->block != segment.block) {
@@ -334,14 +339,20 @@ inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const Live
     if (thread.segment != nullptr) end_segment(id, thread);
     enter_segment(id, thread, segment);
     frame = &thread.top();
-    thread.running = ends_now ? frame : nullptr;
+    thread.running = frame;
   }
-  EventOrdinal next = ordinal;
-  for (const LiveItem& item : live.items)
-    execute_item(id, *frame, item, item.event.address + words[item.base], ++next);
+  if (live.item_count != 0) {
+    Tag* const registers = frame->registers.data();
+    EventOrdinal next = ordinal;
+    const LiveItem* const end = live.items + live.item_count;
+    for (const LiveItem* item = live.items; item != end; ++item) {
+      execute_item(id, registers, frame->control, *item, item->event.address + words[item->base],
+                   ++next);
+    }
+  }
   if (segment.end == SegmentEnd::kBranch) {
     take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
-  } else if (!ends_now) {
+  } else if (!live.ends_now) {
     thread.running = nullptr;
     thread.segment = &segment;
     thread.segment_id = live.id;
@@ -351,41 +362,46 @@ inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread, const Live
 }
 
 template <typename Client>
-inline void FlowMachine<Client>::execute_item(ThreadId id, Activation& frame, const LiveItem& item,
-                                              Address where, EventOrdinal ordinal) {
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(
+    ThreadId id, Tag* registers, Control control, const LiveItem& item, Address where,
+    EventOrdinal ordinal) {
   const EventKind kind = item.event.kind;
-  const TagList<Tag> address = tags(frame, item.address);
   if constexpr (kGlances) {
     if (kind == EventKind::kRead) {
-      if (const std::optional<Tag> tag = client_.load_at_a_glance(item, where); tag.has_value()) {
-        frame.registers[item.defines] = *tag;
+      if (client_.load_at_a_glance(item, where, id, ordinal, registers[item.defines])) return;
+    } else if (kind == EventKind::kWrite) {
+      if (client_.store_at_a_glance(item, where, id, ordinal, {registers, item.value.numbers()},
+                                    {registers, item.address.numbers()}, control)) {
         return;
       }
-    } else if (kind == EventKind::kWrite &&
-               client_.store_at_a_glance(item, where, id, ordinal, tags(frame, item.value), address,
-                                         frame.control)) {
-      return;
     }
   }
+  access_slowly(id, registers, control, item, where, ordinal);
+}
+
+template <typename Client>
+void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control control,
+                                        const LiveItem& item, Address where, EventOrdinal ordinal) {
   Event event = item.event;
   event.thread = id;
   event.address = where;
-  if (kind == EventKind::kRead) {
-    frame.registers[item.defines] = client_.load(event, ordinal, address, frame.control);
-  } else if (kind == EventKind::kWrite) {
-    client_.store(event, ordinal, tags(frame, item.value), address, frame.control);
+  const TagList<Tag> address{registers, item.address.numbers()};
+  const TagList<Tag> value{registers, item.value.numbers()};
+  if (event.kind == EventKind::kRead) {
+    registers[item.defines] = client_.load(event, ordinal, address, control);
+  } else if (event.kind == EventKind::kWrite) {
+    client_.store(event, ordinal, value, address, control);
   } else {
-    frame.registers[item.defines] =
-        client_.update(event, ordinal, tags(frame, item.value), address, frame.control);
+    registers[item.defines] = client_.update(event, ordinal, value, address, control);
   }
 }
 
 // A segment that the catalog does not have, or whose items are others there.
 template <typename Client>
-void FlowMachine<Client>::execute_slowly(ThreadId id, const LiveSegment& segment,
+void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
                                          const std::uint64_t* words, EventOrdinal ordinal) {
-  begin_segment(id, thread_of(id), segment.id, ordinal);
-  for (const LiveItem& item : segment.items) {
+  begin_segment(id, thread, segment.id, ordinal);
+  for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
     Event event = item.event;
     event.thread = id;
     event.address += words[item.base];
@@ -614,18 +630,20 @@ void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSe
 }
 
 template <typename Client>
-typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
+inline typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
     const Activation& frame, const FlowSegment& segment) const {
-  const std::uint32_t* parents = programs_.numbers(segment.parents);
-  const std::uint32_t count = *parents++;
-  const BranchMark* last = nullptr;
+  const FlowList parents = segment.parents;
+  const std::uint32_t count = parents.size();
+  Control control = frame.call_control;
+  std::uint64_t latest = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (parents[i] >= frame.marks.size()) continue;
     const BranchMark& mark = frame.marks[parents[i]];
-    if (mark.when >= frame.began && mark.when != 0 && (last == nullptr || mark.when > last->when))
-      last = &mark;
+    if (mark.when < frame.began || mark.when <= latest) continue;
+    latest = mark.when;
+    control = mark.control;
   }
-  return last != nullptr ? last->control : frame.call_control;
+  return control;
 }
 
 // Items that came to nothing (a copy of no bytes) have no event: they are passed over.

@@ -36,10 +36,11 @@ bool FlowPrograms::calls(StringId callee, StringId name) {
 
 FlowList FlowPrograms::list(const std::vector<std::uint32_t>& numbers) {
   if (numbers.empty()) return {};
-  const FlowList out{static_cast<std::uint32_t>(numbers_.size())};
-  numbers_.push_back(static_cast<std::uint32_t>(numbers.size()));
-  numbers_.insert(numbers_.end(), numbers.begin(), numbers.end());
-  return out;
+  std::vector<std::uint32_t>& out = lists_.emplace_back();
+  out.reserve(numbers.size() + 1);
+  out.push_back(static_cast<std::uint32_t>(numbers.size()));
+  out.insert(out.end(), numbers.begin(), numbers.end());
+  return FlowList(out.data());
 }
 
 FlowList FlowPrograms::registers(const Sources& sources, const Carriers& carriers) {
@@ -169,26 +170,37 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
 }
 
 const LiveSegment& FlowPrograms::compile(ShapeId id, const SegmentShape& shape) {
-  auto out = std::make_unique<LiveSegment>();
-  out->id = shape.segment;
-  out->flow = find(shape.segment);
-  out->fits = out->flow != nullptr && out->flow->item_count == shape.items.size();
+  LiveSegment out;
+  out.known = true;
+  out.id = shape.segment;
+  out.flow = find(shape.segment);
+  out.fits = out.flow != nullptr && out.flow->item_count == shape.items.size();
+  if (out.flow != nullptr) {
+    out.continues = out.flow->enters_function ? 0 : out.flow->function;
+    out.ends_now =
+        out.flow->end == SegmentEnd::kBranch || out.flow->end == SegmentEnd::kFallThrough;
+  }
+  std::vector<LiveItem>& items = live_items_.emplace_back();
   for (std::uint32_t i = 0; i < shape.items.size(); ++i) {
     const ShapeItem& from = shape.items[i];
-    const std::uint32_t size = from.event.size;
-    LiveItem item{from.event, from.base, std::has_single_bit(size) ? size - 1 : ~0u, 0, {}, {}};
-    if (out->fits) {
-      const FlowItem& flow = items_[out->flow->first_item + i];
-      out->fits = flow.site == from.event.site && is_access(from.event.kind);
+    LiveItem item;
+    item.event = from.event;
+    item.base = from.base;
+    const std::uint64_t size = from.event.size;
+    item.unaligned = std::has_single_bit(size) ? size - 1 : ~std::uint64_t{0};
+    if (out.fits) {
+      const FlowItem& flow = items_[out.flow->first_item + i];
+      out.fits = flow.site == from.event.site && is_access(from.event.kind);
       item.defines = flow.defines;
       item.address = flow.address;
       item.value = flow.value;
     }
-    out->items.push_back(item);
+    items.push_back(item);
   }
+  out.items = items.data();
+  out.item_count = static_cast<std::uint32_t>(items.size());
   if (id >= live_.size()) live_.resize(id + 1);
-  live_[id] = std::move(out);
-  return *live_[id];
+  return live_[id] = out;
 }
 
 }  // namespace heddle

@@ -17,16 +17,26 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 namespace heddle {
 
-// A list in FlowPrograms' array of numbers: at `at` its length, then its elements.
-struct FlowList {
-  std::uint32_t at = 0;
+// A list of numbers: its length, then its elements. It does not move.
+class FlowList {
+ public:
+  FlowList() = default;
+  explicit FlowList(const std::uint32_t* numbers) : numbers_(numbers) {}
+
+  const std::uint32_t* numbers() const { return numbers_; }
+  std::uint32_t size() const { return numbers_[0]; }
+  std::uint32_t operator[](std::uint32_t i) const { return numbers_[i + 1]; }
+
+ private:
+  static constexpr std::uint32_t kNone = 0;
+
+  const std::uint32_t* numbers_ = &kNone;
 };
 
 struct FlowItem {
@@ -61,17 +71,21 @@ struct FlowSegment {
 struct LiveItem {
   Event event;  // as in ShapeItem
   std::uint32_t base{};
-  std::uint32_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
   Register defines{};
+  std::uint64_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
   FlowList address;
   FlowList value;
 };
 
 struct LiveSegment {
   const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
+  FunctionId continues{};             // its function, or 0 if it enters it
   SegmentId id{};
+  bool known{};
   bool fits = false;  // the shape's items are the segment's
-  std::vector<LiveItem> items;
+  bool ends_now{};    // nothing that comes later belongs to it
+  std::uint32_t item_count{};
+  const LiveItem* items = nullptr;
 };
 
 class FlowPrograms {
@@ -89,14 +103,12 @@ class FlowPrograms {
   }
 
   const LiveSegment& find(ShapeId shape, std::span<const SegmentShape* const> shapes) {
-    if (shape < live_.size() && live_[shape] != nullptr) return *live_[shape];
+    if (shape < live_.size() && live_[shape].known) return live_[shape];
     return compile(shape, *shapes[shape]);
   }
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
-  const std::uint32_t* numbers(FlowList list) const { return numbers_.data() + list.at; }
-  bool empty(FlowList list) const { return numbers_[list.at] == 0; }
 
   // What the phis of a block do when it is entered from `block`.
   struct Edge {
@@ -133,14 +145,15 @@ class FlowPrograms {
   std::size_t segments_seen_ = 1;                               // of the catalog
   std::unordered_map<FunctionId, std::vector<SegmentId>> segments_of_;
   std::unordered_map<FunctionId, Carriers> carriers_;
-  std::vector<std::unique_ptr<LiveSegment>> live_;              // by ShapeId
+  std::vector<LiveSegment> live_;                               // by ShapeId
+  std::deque<std::vector<LiveItem>> live_items_;
   std::vector<const FlowSegment*> compiled_;  // by SegmentId
   std::deque<FlowSegment> segments_;
   std::vector<FlowItem> items_;
   std::vector<FlowList> arguments_;
   std::vector<Phi> phis_;
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> numbers_{0};             // list 0 is empty
+  std::deque<std::vector<std::uint32_t>> lists_;
   std::unordered_map<std::uint64_t, bool> variants_;  // by callee and name
 };
 

@@ -50,6 +50,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   }
   Near& near = (*near_)[number % kNear];
   near.number = number;
+  near.begin = number << kPageShift;
   near.cells = page.planes[plane].cells.get();
   near.calm = page.calm.get();
   near.accesses = page.planes[plane].accesses.get();

@@ -110,16 +110,20 @@ class Blocks {
   };
 
   // A page as one thread sees it.
-  struct Near {
+  struct alignas(64) Near {
     std::uint64_t number = ~0ull;
+    Address begin = ~0ull;
     Cell* cells = nullptr;
     std::uint8_t* calm = nullptr;  // nullptr: no other thread
     AccessRef* accesses = nullptr;
-    std::uint64_t one_cell = 0;  // bit n: an aligned access of n bytes is one cell
+    std::uint64_t one_cell = 0;  // bit n: an aligned access of n bytes is one cell; twice n: two
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
     std::uint8_t mine = 0;  // what `calm` holds when this plane's reads are calm; plus 1: writes
+
+    bool is_one(std::uint32_t size) const { return (one_cell >> (size & 63) & 1) != 0; }
+    bool is_two(std::uint32_t size) const { return size == 2u << shift && shift < 5; }
 
     // kNeverCalm is in no cell, nor is the number above it.
     bool is_calm_for_reads(std::uint64_t cell) const {
@@ -152,12 +156,10 @@ class Blocks {
                ? &near
                : nullptr;
   }
-  // The same for the current thread; `unaligned` as LiveItem has it.
-  Near* near_of_one_here(Address address, std::uint32_t size, std::uint64_t unaligned) {
+  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has it.
+  Near* near_here(Address address, std::uint64_t unaligned) {
     Near& near = (*near_)[(address >> kPageShift) % kNear];
-    const std::uint64_t page = address & (~(kPageBytes - 1) | unaligned);
-    return page == near.number << kPageShift && (near.one_cell >> (size & 63) & 1) != 0 ? &near
-                                                                                         : nullptr;
+    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);

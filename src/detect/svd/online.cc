@@ -203,36 +203,41 @@ void Online::end_unit(UnitId unit) {
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item,
+                          Address address, ThreadId thread, EventOrdinal ordinal) {
+  Event event = item.event;
+  event.thread = thread;
+  event.address = address;
+  return load_cell(near, number, event, ordinal);
+}
+
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
+                          EventOrdinal ordinal) {
+  if (!near.is_calm(number, is_write(event.kind))) tell_others(near, number, event, ordinal);
+  return load_run({&near, number, 1}, event, ordinal);
+}
+
 // Of cells that are alike, and whose other threads have been told.
-UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
   Cell* const cells = run.near->cells + run.first;
   Cell cell = cells[0];
   if (const UnitId unit = units_.live(cell.unit); unit != 0) {
     const BlockState state = cell.block_state();
-    if (state == BlockState::kStoredShared) {
-      if (unit != kNobody) end_unit(unit);
-    } else if (cell.noted == 0 || state != BlockState::kLoadedShared) {
-      if (state == BlockState::kStored || cell.unit != unit) {
-        if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-        cell.unit = unit & kMaxUnit;
-        std::fill_n(cells, run.count, cell);
-      }
+    if (kReadOn.has(cell)) {
+      if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
+      cell.unit = unit & kMaxUnit;
+      for (std::uint64_t i = 0; i < run.count; ++i) cells[i] = cell;
       return is_stored(state) ? unit | kComputed : unit;
     }
+    if (state == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
-  std::fill_n(cells, run.count, make_cell(unit, BlockState::kLoaded, true, false));
   const AccessRef access = access_ref(event, ordinal);
-  for (std::uint64_t i = 0; i < run.count; ++i)
+  for (std::uint64_t i = 0; i < run.count; ++i) {
+    cells[i] = make_cell(unit, BlockState::kLoaded, true, false);
     Blocks::set_access(*run.near, run.first + i, access);
+  }
   return unit;
-}
-
-UnitSet Online::load_one(Blocks::Near& near, std::uint64_t number, const Event& event,
-                         EventOrdinal ordinal) {
-  const Blocks::Run run{&near, number, 1};
-  tell_others_if_due(run, event, ordinal);
-  return load_run(run, event, ordinal);
 }
 
 UnitSet Online::load_several(const Event& event, EventOrdinal ordinal) {

@@ -66,7 +66,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -144,38 +143,52 @@ class Online {
   }
   bool choices() const { return options_.merge_control; }
   void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
-  // A block that the unit has read before.
-  std::optional<Tag> load_at_a_glance(const LiveItem& item, Address address) {
-    const Blocks::Near* const near =
-        blocks_.near_of_one_here(address, item.event.size, item.unaligned);
-    if (near == nullptr) return std::nullopt;
+  // Accesses of one or two cells, for the usual options.
+  [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
+                                               ThreadId thread, EventOrdinal ordinal, Tag& value) {
+    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
+    if (near == nullptr || !glances_) [[unlikely]] return false;
     const std::uint64_t number = Blocks::cell_of(*near, address);
     const Cell cell = near->cells[number];
-    if (!near->is_calm_for_reads(number) || !kReadAgain.has(cell) ||
-        !units_.is_live_root(cell.unit) || !glances_) {
-      return std::nullopt;
+    const bool again = near->is_calm_for_reads(number) && kReadAgain.has(cell) &&
+                       units_.is_live_root(cell.unit);
+    if (near->is_one(item.event.size)) {
+      value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
+      return true;
     }
-    return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
-  }
-  // What was computed by one unit, or units that are merged here, none with a note.
-  bool store_at_a_glance(const LiveItem& item, Address address, ThreadId thread,
-                         EventOrdinal ordinal, Tags data, Tags addresses, Control control) {
-    Blocks::Near* const near = blocks_.near_of_one_here(address, item.event.size, item.unaligned);
-    if (near == nullptr || !glances_) return false;
-    const std::uint64_t number = Blocks::cell_of(*near, address);
-    if (!near->is_calm_for_writes(number)) return false;
-    if (units_.any_noted() && !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control)))
+    if (!again || !near->is_two(item.event.size) || near->cells[number + 1] != cell ||
+        !near->is_calm_for_reads(number + 1)) {
       return false;
+    }
+    value = tag_of(cell);
+    return true;
+  }
+  // What was computed by one unit, or by units that are merged here, none with a note.
+  [[gnu::always_inline]] bool store_at_a_glance(const LiveItem& item, Address address,
+                                                ThreadId thread, EventOrdinal ordinal, Tags data,
+                                                Tags addresses, Control control) {
+    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
+    if (near == nullptr || !glances_) [[unlikely]] return false;
+    const std::uint64_t number = Blocks::cell_of(*near, address);
+    const bool two = !near->is_one(item.event.size);
+    if (!near->is_calm_for_writes(number)) return false;
+    if (two && !(near->is_two(item.event.size) && near->is_calm_for_writes(number + 1)))
+      return false;
+    if (units_.any_noted() &&
+        !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control))) {
+      return false;
+    }
     UnitId owner = 0;
     for (std::uint32_t i = 0; i < data.size(); ++i) {
       if (data[i] >= kSetBit) return false;
       const UnitId unit = units_.live(data[i] & ~kComputed);
-      if (unit != 0 && units_.noted(unit)) return false;
+      if (units_.noted(unit)) return false;
       owner = units_.merge(owner, unit);
     }
     if (owner == 0) owner = units_.create();
-    const Cell cell = near->cells[number];
-    if (cell.unit != owner || !kStoredAgain.has(cell)) near->cells[number] = stored(cell, owner);
+    for (Cell* cell = near->cells + number; cell <= near->cells + number + two; ++cell) {
+      if (cell->unit != owner || !kStoredAgain.has(*cell)) *cell = stored(*cell, owner);
+    }
     if (item.event.site >= last_stores_.size() || last_stores_[item.event.site].unit != owner) {
       Event event = item.event;
       event.thread = thread;
@@ -271,12 +284,17 @@ class Online {
     const Cell cell = near->cells[number];
     if (near->is_calm(number, is_write(event.kind)) && kReadAgain.has(cell) &&
         units_.is_live_root(cell.unit)) {
-      return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+      return tag_of(cell);
     }
-    return load_one(*near, number, event, ordinal);
+    return load_cell(*near, number, event, ordinal);
   }
-  UnitSet load_one(Blocks::Near& near, std::uint64_t number, const Event& event,
-                   EventOrdinal ordinal);
+  static UnitSet tag_of(Cell cell) {
+    return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+  }
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
+                    ThreadId thread, EventOrdinal ordinal);
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
+                    EventOrdinal ordinal);
   UnitSet load_several(const Event& event, EventOrdinal ordinal);
   Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);
@@ -300,6 +318,12 @@ class Online {
         return (state == BlockState::kStored || state == BlockState::kStoredShared ||
                 state == BlockState::kTrueDep) &&
                (input || !noted);
+      });
+  // Cells whose unit a load joins.
+  static constexpr CellKinds kReadOn =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state != BlockState::kStoredShared &&
+               !(state == BlockState::kLoadedShared && noted);
       });
   bool are_calm(Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {

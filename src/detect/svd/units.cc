@@ -14,13 +14,9 @@ Units::Units(std::uint32_t set_limit, std::size_t note_limit)
   notes_.push_back({});
 }
 
-UnitId Units::create() {
-  ++created_;
-  if (words_.size() > kMaxUnit) {
-    if (live(kMaxUnit) == 0) words_[kMaxUnit] = 0;
-    return live(kMaxUnit);
-  }
-  return static_cast<UnitId>(words_.push_back(0));
+UnitId Units::create_beyond() {
+  if (live(kMaxUnit) == 0) words_[kMaxUnit] = 0;
+  return live(kMaxUnit);
 }
 
 // Follows the parents and shortens the way for those who come later.

@@ -67,7 +67,11 @@ class Units {
  public:
   explicit Units(std::uint32_t set_limit = 32, std::size_t note_limit = 256);
 
-  UnitId create();
+  UnitId create() {
+    ++created_;
+    if (words_.size() > kMaxUnit) return create_beyond();
+    return static_cast<UnitId>(words_.push_back(0));
+  }
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
   // Whether it is a unit, alive and not merged into another.
@@ -207,6 +211,7 @@ class Units {
   Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
   UnitId live_slowly(UnitId id);
+  UnitId create_beyond();
   std::uint32_t new_note(const Overwrite& overwrite);
   void free_notes(NoteList list);
   void append(NoteList& to, NoteList from);
