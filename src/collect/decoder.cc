@@ -165,42 +165,58 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
 
 void Decoder::place_events(const EventBuffer& out) {
   if (placed_ == out.size()) return;
-  executions_->push_back(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
+  executions_->add(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
   placed_ = out.size();
 }
 
 // The same records, segments left as they are.
 std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at,
                                 EventBuffer& out) {
-  constexpr std::size_t kAhead = 64;  // words; the program wrote them on another processor
   while (at < words.size() && !full(out)) {
     const std::uint64_t header = words[at];
     if (header == 0 || record_of(header) != 0) break;
     const Unit* unit = units_.find(header);
     if (unit == nullptr) break;
-    const std::uint64_t* record = words.data() + at;
-    if ((header - unit->slots_begin) % sizeof(heddle_slot) == 0) {
-      const ShapedSlot shaped =
-          unit->shaped_slots[(header - unit->slots_begin) / sizeof(heddle_slot)];
-      if (shaped.shape != 0 && shaped.words <= words.size() - at) {
-        __builtin_prefetch(record + kAhead);
-        if (placed_ != out.size()) place_events(out);
-        executions_->push_back(Execution::of(shaped.shape, thread_, record));
-        at += shaped.words;
-        continue;
-      }
-    }
+    const std::size_t before = at;
+    if (placed_ == out.size()) at = executions_of(*unit, words, at);
+    if (at != before) continue;
     const CompiledSlot* slot = unit->slot_at(header);
     if (slot == nullptr || slot->words >= words.size() - at) break;
+    const std::uint64_t* record = words.data() + at;
     if (slot->kind == HEDDLE_SLOT_ENTER) {
       enter(*slot, record, out);
     } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
       leave(slot->id, out);
+    } else if (placed_ != out.size() && (slot->simple || slot->kind == HEDDLE_SLOT_FLOW_SEGMENT)) {
+      place_events(out);
+      continue;
     } else {
       break;
     }
     at += std::size_t{1} + slot->words;
   }
+  return at;
+}
+
+// Those of one unit that come one after another.
+std::size_t Decoder::executions_of(const Unit& unit, std::span<const std::uint64_t> words,
+                                   std::size_t at) {
+  constexpr std::size_t kAhead = 128;  // words; the program wrote them on another processor
+  const std::uint64_t begin = unit.slots_begin;
+  const ShapedSlot* const slots = unit.shaped_slots.data();
+  const std::uint64_t slot_bytes = unit.shaped_slots.size() * sizeof(heddle_slot);
+  std::size_t count = executions_->size();
+  Execution* const to = executions_->data();
+  while (count < ExecutionBuffer::kRoom && at < words.size()) {
+    const std::uint64_t offset = words[at] - begin;
+    if (offset >= slot_bytes || offset % sizeof(heddle_slot) != 0) break;
+    const ShapedSlot slot = slots[offset / sizeof(heddle_slot)];
+    if (slot.shape == 0 || slot.words > words.size() - at) break;
+    __builtin_prefetch(words.data() + at + kAhead);
+    to[count++] = Execution::of(slot.shape, thread_, words.data() + at);
+    at += slot.words;
+  }
+  executions_->resize(count);
   return at;
 }
 

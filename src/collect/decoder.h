@@ -11,6 +11,7 @@
 #pragma once
 
 #include "collect/event_buffer.h"
+#include "collect/execution_buffer.h"
 #include "collect/native_sites.h"
 #include "collect/shared_filter.h"
 #include "collect/units.h"
@@ -58,7 +59,7 @@ class Decoder {
 
   // From here on, whole executions of simple segments are added to `to`, and so is where among them
   // the events belong.
-  void execute_into(std::vector<Execution>* to) { executions_ = to; }
+  void execute_into(ExecutionBuffer* to) { executions_ = to; }
   std::span<const SegmentShape* const> shapes() const { return units_.shapes(); }
 
   ThreadId thread() const { return thread_; }
@@ -88,8 +89,7 @@ class Decoder {
 
   Status decode_all(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
                     std::size_t& at);
-  static constexpr std::size_t kBatch = 512;        // events, 16 KiB
-  static constexpr std::size_t kExecutions = 2048;  // 32 KiB, and as much as their words take
+  static constexpr std::size_t kBatch = 512;  // events, 16 KiB
 
   // Decodes one record and returns the number of its words; 0: nothing follows.
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
@@ -104,9 +104,10 @@ class Decoder {
   void all_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                  EventBuffer& out);
   std::size_t executions(std::span<const std::uint64_t> words, std::size_t at, EventBuffer& out);
+  std::size_t executions_of(const Unit& unit, std::span<const std::uint64_t> words, std::size_t at);
   void place_events(const EventBuffer& out);
   bool full(const EventBuffer& out) const {
-    return out.size() >= kBatch || (executions_ != nullptr && executions_->size() >= kExecutions);
+    return out.size() >= kBatch || (executions_ != nullptr && executions_->full());
   }
   void filtered_items(const Unit& unit, const CompiledSlot& slot, const std::uint64_t* record,
                       EventBuffer& out);
@@ -140,7 +141,7 @@ class Decoder {
   bool flow_;
   ReadSide read_side_;
   SharedFilter* filter_ = nullptr;
-  std::vector<Execution>* executions_ = nullptr;
+  ExecutionBuffer* executions_ = nullptr;
   std::size_t placed_ = 0;  // events that have their place among the executions
   UnitTable units_;
   NativeSites native_sites_;

@@ -287,9 +287,9 @@ void Session::give_back_block() {
 Result<ExecutionBatch> Session::next_executions() {
   HEDDLE_CHECK(flow_);
   buffer_.clear();
-  executions_.clear();
+  executions_.resize(0);
   decoder_->execute_into(&executions_);
-  while (executions_.empty()) {
+  while (executions_.size() == 0) {
     give_back_block();
     if (over_) break;
     if (!block_is_whole_.has_value()) {
@@ -298,9 +298,9 @@ Result<ExecutionBatch> Session::next_executions() {
     }
     if (!decode_block() || *block_is_whole_) continue;
     add_outcome();
-    executions_.push_back(Execution::events(1));
+    executions_.add(Execution::events(1));
   }
-  return ExecutionBatch{executions_, buffer_.events(), decoder_->shapes()};
+  return ExecutionBatch{executions_.executions(), buffer_.events(), decoder_->shapes()};
 }
 
 void Session::add_outcome() {

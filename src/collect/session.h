@@ -80,7 +80,7 @@ class Session : public EventSource {
   Catalog catalog_;
   std::unique_ptr<Decoder> decoder_;
   EventBuffer buffer_;
-  std::vector<Execution> executions_;
+  ExecutionBuffer executions_;
   std::uint64_t next_block_ = 0;
   std::optional<bool> block_is_whole_;  // while it is being decoded; cut: the last one
   std::size_t position_ = 0;            // within it

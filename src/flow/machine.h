@@ -102,6 +102,20 @@ class FlowMachine {
   EventOrdinal run(std::span<const Execution> executions,
                    std::span<const SegmentShape* const> shapes, EventOrdinal first, After after);
 
+  // An Enter or a Leave.
+  void call(const Event& event) {
+    Thread& thread = thread_of(event.thread);
+    const auto function = static_cast<FunctionId>(event.value);
+    thread.running = nullptr;
+    if (event.kind == EventKind::kEnter) {
+      thread.calls.push_back(function);
+    } else if (!thread.calls.empty() && thread.calls.back() == function) {
+      thread.calls.pop_back();
+    } else {
+      leave(thread, function);
+    }
+  }
+
   // Every tag and control that is alive, so that a client can renumber what they refer to.
   template <typename VisitTag, typename VisitControl>
   void for_each(VisitTag visit_tag, VisitControl visit_control);
@@ -136,6 +150,7 @@ class FlowMachine {
     Control control{};              // of the segment it is in
     std::vector<Tag> registers;     // the last is the spare one
     std::vector<BranchMark> marks;  // by block
+    std::uint32_t mark_count = 0;   // of them
     PendingCall call;
   };
 
@@ -192,6 +207,7 @@ class FlowMachine {
   void access(Thread& thread, const Event& event, EventOrdinal ordinal);
   void library_access(Thread& thread, const Event& event, EventOrdinal ordinal);
   void other(Thread& thread, const Event& event);
+  static void leave(Thread& thread, FunctionId function);
 
   Activation& push(Thread& thread, const FlowSegment& segment);
   void enter_function(Thread& thread, const FlowSegment& segment);
@@ -302,8 +318,11 @@ EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
                                       EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
+  const LiveSegment* const segments = programs_.live(shapes);
   for (const Execution& execution : executions) {
-    const LiveSegment& segment = programs_.find(execution.shape, shapes);
+    const LiveSegment& segment = segments[execution.shape];
+    if (!segment.known) [[unlikely]]
+      programs_.compile(execution.shape, *shapes[execution.shape]);
     if (execution.who != id) {
       id = execution.who;
       thread = &thread_of(id);
@@ -362,9 +381,11 @@ template <typename Client>
 }
 
 template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(
-    ThreadId id, Tag* registers, Control control, const LiveItem& item, Address where,
-    EventOrdinal ordinal) {
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(ThreadId id, Tag* registers,
+                                                                     Control control,
+                                                                     const LiveItem& item,
+                                                                     Address where,
+                                                                     EventOrdinal ordinal) {
   const EventKind kind = item.event.kind;
   if constexpr (kGlances) {
     if (kind == EventKind::kRead) {
@@ -414,14 +435,9 @@ void FlowMachine<Client>::other(Thread& thread, const Event& event) {
   thread.running = nullptr;
   switch (event.kind) {
     case EventKind::kEnter:
-      thread.calls.push_back(static_cast<FunctionId>(event.value));
+    case EventKind::kLeave:
+      call(event);
       break;
-    case EventKind::kLeave: {
-      const auto left = std::find(thread.calls.rbegin(), thread.calls.rend(),
-                                  static_cast<FunctionId>(event.value));
-      if (left != thread.calls.rend()) thread.calls.erase(left.base() - 1, thread.calls.end());
-      break;
-    }
     case EventKind::kThreadEnd:
       thread = Thread();
       break;
@@ -432,6 +448,13 @@ void FlowMachine<Client>::other(Thread& thread, const Event& event) {
       }
       break;
   }
+}
+
+// With what was left on the way by an exception or a jump.
+template <typename Client>
+void FlowMachine<Client>::leave(Thread& thread, FunctionId function) {
+  const auto left = std::find(thread.calls.rbegin(), thread.calls.rend(), function);
+  if (left != thread.calls.rend()) thread.calls.erase(left.base() - 1, thread.calls.end());
 }
 
 template <typename Client>
@@ -509,9 +532,9 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
       call.defines = segment.defines;
       call.callee = segment.callee;
       call.result = Tag();
-      call.arguments.clear();
+      call.arguments.resize(segment.argument_count);
       for (std::uint32_t i = 0; i < segment.argument_count; ++i)
-        call.arguments.push_back(joined(id, frame, programs_.argument(segment.first_argument + i)));
+        call.arguments[i] = joined(id, frame, programs_.argument(segment.first_argument + i));
       break;
     }
     case SegmentEnd::kReturn: {
@@ -533,8 +556,11 @@ template <typename Client>
 inline void FlowMachine<Client>::take_branch(ThreadId id, Activation& frame,
                                              const FlowSegment& segment, SegmentId number,
                                              std::uint64_t step, EventOrdinal ordinal) {
-  if (segment.block >= FlowPrograms::kMaxBlocks) return;
-  if (segment.block >= frame.marks.size()) frame.marks.resize(segment.block + 1);
+  if (segment.block >= frame.mark_count) [[unlikely]] {
+    if (segment.block >= FlowPrograms::kMaxBlocks) return;
+    frame.mark_count = segment.block + 1;
+    frame.marks.resize(frame.mark_count);
+  }
   const Tag condition = joined(id, frame, segment.from);
   frame.marks[segment.block] = {step,
                                 client_.branch(id, ordinal, number, condition, frame.control)};
@@ -554,7 +580,8 @@ typename FlowMachine<Client>::Activation& FlowMachine<Client>::push(Thread& thre
   frame.call_control = Control();
   frame.control = Control();
   frame.registers_used = segment.registers + 1;
-  frame.registers.assign(frame.registers_used, Tag());
+  if (frame.registers.size() < frame.registers_used) frame.registers.resize(frame.registers_used);
+  std::fill_n(frame.registers.data(), frame.registers_used, Tag());
   frame.call.open = false;
   return frame;
 }
@@ -618,15 +645,14 @@ void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSe
   const FlowPrograms::Edge* const last = edge + segment.edge_count - 1;
   while (edge != last && edge->block != frame.block) ++edge;
   const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
-  if (edge->phi_count == 1) {
+  const std::uint32_t count = edge->phi_count;
+  if (count == 1) {
     frame.registers[phis[0].defines] = value_of(id, frame, phis[0]);
     return;
   }
-  scratch_.clear();
-  for (std::uint32_t i = 0; i < edge->phi_count; ++i)
-    scratch_.push_back(value_of(id, frame, phis[i]));
-  for (std::uint32_t i = 0; i < edge->phi_count; ++i)
-    frame.registers[phis[i].defines] = scratch_[i];
+  if (scratch_.size() < count) scratch_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = value_of(id, frame, phis[i]);
+  for (std::uint32_t i = 0; i < count; ++i) frame.registers[phis[i].defines] = scratch_[i];
 }
 
 template <typename Client>
@@ -637,7 +663,7 @@ inline typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
   Control control = frame.call_control;
   std::uint64_t latest = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (parents[i] >= frame.marks.size()) continue;
+    if (parents[i] >= frame.mark_count) continue;
     const BranchMark& mark = frame.marks[parents[i]];
     if (mark.when < frame.began || mark.when <= latest) continue;
     latest = mark.when;

@@ -26,8 +26,7 @@ bool variants_of_one(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-bool FlowPrograms::calls(StringId callee, StringId name) {
-  if (callee == name) return true;
+bool FlowPrograms::calls_variant(StringId callee, StringId name) {
   const auto [known, is_new] =
       variants_.try_emplace((static_cast<std::uint64_t>(callee) << 32) | name, false);
   if (is_new) known->second = variants_of_one(catalog_.text(callee), catalog_.text(name));
@@ -115,8 +114,8 @@ void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, F
   out.edge_count = 0;
   if (phis.empty()) return;
   const auto add_edge = [&](std::uint32_t block, bool known_block) {
-    edges_.push_back({block, static_cast<std::uint32_t>(phis_.size()),
-                      static_cast<std::uint32_t>(phis.size())});
+    edges_.push_back(
+        {block, static_cast<std::uint32_t>(phis_.size()), static_cast<std::uint32_t>(phis.size())});
     ++out.edge_count;
     for (const heddle::Phi* phi : phis) {
       const auto edge = std::find_if(phi->incoming.begin(), phi->incoming.end(),
@@ -169,7 +168,7 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
   return compiled_[id];
 }
 
-const LiveSegment& FlowPrograms::compile(ShapeId id, const SegmentShape& shape) {
+void FlowPrograms::compile(ShapeId id, const SegmentShape& shape) {
   LiveSegment out;
   out.known = true;
   out.id = shape.segment;
@@ -199,8 +198,7 @@ const LiveSegment& FlowPrograms::compile(ShapeId id, const SegmentShape& shape) 
   }
   out.items = items.data();
   out.item_count = static_cast<std::uint32_t>(items.size());
-  if (id >= live_.size()) live_.resize(id + 1);
-  return live_[id] = out;
+  live_[id] = out;
 }
 
 }  // namespace heddle

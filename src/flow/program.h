@@ -77,7 +77,7 @@ struct LiveItem {
   FlowList value;
 };
 
-struct LiveSegment {
+struct alignas(64) LiveSegment {
   const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
   FunctionId continues{};             // its function, or 0 if it enters it
   SegmentId id{};
@@ -102,10 +102,13 @@ class FlowPrograms {
     return compile(id);
   }
 
-  const LiveSegment& find(ShapeId shape, std::span<const SegmentShape* const> shapes) {
-    if (shape < live_.size() && live_[shape].known) return live_[shape];
-    return compile(shape, *shapes[shape]);
+  // By ShapeId, with room for all of `shapes`; what is not known yet is to be compiled. Moves when
+  // there are more shapes.
+  const LiveSegment* live(std::span<const SegmentShape* const> shapes) {
+    if (live_.size() < shapes.size()) live_.resize(shapes.size());
+    return live_.data();
   }
+  void compile(ShapeId id, const SegmentShape& shape);
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
@@ -126,14 +129,16 @@ class FlowPrograms {
 
   // Whether a call of `callee` begins the function that the linker knows as `name`: the same name,
   // or another variant of the same constructor or destructor, which the linker may know as one.
-  bool calls(StringId callee, StringId name);
+  bool calls(StringId callee, StringId name) {
+    return callee == name || calls_variant(callee, name);
+  }
 
  private:
   // Registers of a function that something may get into; those beyond are not registers.
   using Carriers = std::vector<bool>;
 
   const FlowSegment* compile(SegmentId id);
-  const LiveSegment& compile(ShapeId id, const SegmentShape& shape);
+  bool calls_variant(StringId callee, StringId name);
   void compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out);
   const Carriers& carriers_of(FunctionId id);
   Carriers find_carriers(FunctionId id) const;
@@ -142,10 +147,10 @@ class FlowPrograms {
 
   const Catalog& catalog_;
   bool choices_;
-  std::size_t segments_seen_ = 1;                               // of the catalog
+  std::size_t segments_seen_ = 1;  // of the catalog
   std::unordered_map<FunctionId, std::vector<SegmentId>> segments_of_;
   std::unordered_map<FunctionId, Carriers> carriers_;
-  std::vector<LiveSegment> live_;                               // by ShapeId
+  std::vector<LiveSegment> live_;  // by ShapeId
   std::deque<std::vector<LiveItem>> live_items_;
   std::vector<const FlowSegment*> compiled_;  // by SegmentId
   std::deque<FlowSegment> segments_;

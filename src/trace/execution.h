@@ -34,8 +34,8 @@ struct SegmentShape {
 };
 
 struct Execution {
-  ShapeId shape{};       // 0: not an execution; the next `count` events of the batch come here
-  std::uint32_t who{};   // the thread, or that count
+  ShapeId shape{};      // 0: not an execution; the next `count` events of the batch come here
+  std::uint32_t who{};  // the thread, or that count
   const std::uint64_t* words{};
 
   static Execution of(ShapeId shape, ThreadId thread, const std::uint64_t* words) {

@@ -156,7 +156,8 @@ class Blocks {
                ? &near
                : nullptr;
   }
-  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has it.
+  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has
+  // it.
   Near* near_here(Address address, std::uint64_t unaligned) {
     Near& near = (*near_)[(address >> kPageShift) % kNear];
     return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;

@@ -80,6 +80,12 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
 }
 
 void Online::one(const Event& event, EventOrdinal ordinal) {
+  if (event.kind == EventKind::kEnter || event.kind == EventKind::kLeave) {
+    narrator_.on(event);
+    ++moment_;
+    machine_.call(event);
+    return;
+  }
   if (!is_access(event.kind) && event.kind != EventKind::kSegment) bookkeeping(event);
   machine_.on(event, ordinal);
   if (collect_always_) collect_when_due();
@@ -302,13 +308,17 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
   } else {
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
-  if (event.site >= last_stores_.size() || last_stores_[event.site].unit != owner)
+  if (event.site >= last_store_units_.size() || last_store_units_[event.site] != owner)
     remember_store(event, ordinal, owner);
 }
 
 void Online::remember_store(const Event& event, EventOrdinal ordinal, UnitId owner) {
-  if (event.site >= last_stores_.size()) last_stores_.resize(event.site + 1);
-  last_stores_[event.site] = {owner, thread_of(event), access_ref(event, ordinal), event.address,
+  if (event.site >= last_store_units_.size()) {
+    last_store_units_.resize(event.site + 1);
+    last_stores_.resize(event.site + 1);
+  }
+  last_store_units_[event.site] = owner;
+  last_stores_[event.site] = {thread_of(event), access_ref(event, ordinal), event.address,
                               event.size};
 }
 
@@ -407,8 +417,9 @@ std::vector<UnitMember> Online::members(UnitId unit) {
         if (cell.input != 0 && units_.live(cell.unit) == wanted)
           add(remembered(access, thread, address, size), true);
       });
-  for (const LastStore& last : last_stores_) {
-    if (units_.live(last.unit) == wanted)
+  for (SiteId site = 0; site < last_stores_.size(); ++site) {
+    const LastStore& last = last_stores_[site];
+    if (units_.live(last_store_units_[site]) == wanted)
       add(remembered(last.access, last.thread, last.address, last.size), false);
   }
   std::vector<UnitMember> out;
@@ -441,7 +452,7 @@ void Online::collect_when_due() {
       };
       cells(false);
       cells(true);
-      for (LastStore& last : last_stores_) renumbering.weak(last.unit);
+      for (UnitId& unit : last_store_units_) renumbering.weak(unit);
     });
     blocks_.shrink();
     collect_units_at_ =

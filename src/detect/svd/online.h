@@ -147,11 +147,12 @@ class Online {
   [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
                                                ThreadId thread, EventOrdinal ordinal, Tag& value) {
     Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
-    if (near == nullptr || !glances_) [[unlikely]] return false;
+    if (near == nullptr || !glances_) [[unlikely]]
+      return false;
     const std::uint64_t number = Blocks::cell_of(*near, address);
     const Cell cell = near->cells[number];
-    const bool again = near->is_calm_for_reads(number) && kReadAgain.has(cell) &&
-                       units_.is_live_root(cell.unit);
+    const bool again =
+        near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
     if (near->is_one(item.event.size)) {
       value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
       return true;
@@ -168,7 +169,8 @@ class Online {
                                                 ThreadId thread, EventOrdinal ordinal, Tags data,
                                                 Tags addresses, Control control) {
     Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
-    if (near == nullptr || !glances_) [[unlikely]] return false;
+    if (near == nullptr || !glances_) [[unlikely]]
+      return false;
     const std::uint64_t number = Blocks::cell_of(*near, address);
     const bool two = !near->is_one(item.event.size);
     if (!near->is_calm_for_writes(number)) return false;
@@ -186,10 +188,12 @@ class Online {
       owner = units_.merge(owner, unit);
     }
     if (owner == 0) owner = units_.create();
-    for (Cell* cell = near->cells + number; cell <= near->cells + number + two; ++cell) {
-      if (cell->unit != owner || !kStoredAgain.has(*cell)) *cell = stored(*cell, owner);
-    }
-    if (item.event.site >= last_stores_.size() || last_stores_[item.event.site].unit != owner) {
+    Cell* const cells = near->cells + number;
+    if (cells[0].unit != owner || !kStoredAgain.has(cells[0])) cells[0] = stored(cells[0], owner);
+    if (two && (cells[1].unit != owner || !kStoredAgain.has(cells[1])))
+      cells[1] = stored(cells[1], owner);
+    if (item.event.site >= last_store_units_.size() ||
+        last_store_units_[item.event.site] != owner) {
       Event event = item.event;
       event.thread = thread;
       event.address = address;
@@ -222,7 +226,6 @@ class Online {
 
   // A statement's first store for the last of its units, for the drawing of that unit.
   struct LastStore {
-    UnitId unit{};
     ThreadId thread{};
     AccessRef access{};
     Address address{};
@@ -322,8 +325,7 @@ class Online {
   // Cells whose unit a load joins.
   static constexpr CellKinds kReadOn =
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
-        return state != BlockState::kStoredShared &&
-               !(state == BlockState::kLoadedShared && noted);
+        return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
       });
   bool are_calm(Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {
@@ -355,7 +357,8 @@ class Online {
   std::vector<LastContext> last_context_;  // by site
   std::uint64_t moment_ = 1;
   ThreadId moment_thread_ = ~0u;
-  std::vector<LastStore> last_stores_;   // by site
+  std::vector<UnitId> last_store_units_;  // by site
+  std::vector<LastStore> last_stores_;    // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;

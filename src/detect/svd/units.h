@@ -75,9 +75,7 @@ class Units {
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
   // Whether it is a unit, alive and not merged into another.
-  bool is_live_root(UnitId id) const {
-    return words_[id] <= kNoted;
-  }
+  bool is_live_root(UnitId id) const { return words_[id] <= kNoted; }
   void end(UnitId id);
 
   UnitSet join(UnitSet a, UnitSet b);
