@@ -109,6 +109,11 @@ class Online {
 
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
+  // The same; what `taken` held before is forgotten, its memory is used again.
+  void take_violations(std::vector<Violation>& taken) {
+    taken.clear();
+    taken.swap(violations_);
+  }
 
   // The unit's statements, in the order in which they happened, each with its latest instance.
   // A store that has since been executed for another unit is left out. Looks at all of the shadow

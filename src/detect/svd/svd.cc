@@ -51,10 +51,10 @@ EventOrdinal SvdDetector::on_executions(const ExecutionBatch& batch, EventOrdina
 }
 
 void SvdDetector::take_violations() {
-  const std::vector<Violation> violations = online_.take_violations();
-  for (std::size_t i = 0, end = 0; i < violations.size(); i = end) {
-    while (end < violations.size() && violations[end].unit == violations[i].unit) ++end;
-    take(std::span(violations).subspan(i, end - i));
+  online_.take_violations(taken_);
+  for (std::size_t i = 0, end = 0; i < taken_.size(); i = end) {
+    while (end < taken_.size() && taken_[end].unit == taken_[i].unit) ++end;
+    take(std::span(std::as_const(taken_)).subspan(i, end - i));
   }
 }
 

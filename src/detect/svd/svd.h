@@ -37,6 +37,7 @@ class SvdDetector : public Detector {
   void draw_unit(Finding& finding, const Violation& main);
 
   Online online_;
+  std::vector<Violation> taken_;
   std::map<Key, std::size_t> known_;
   std::vector<Finding> findings_;  // in order of first occurrence
 };
