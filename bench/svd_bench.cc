@@ -7,7 +7,7 @@
 // tenth of the kernels' full work. Every ratio is CPU time (user and system, of the program and of
 // its collector) to the native program's in the same run, the least of N runs:
 //
-//   decode   flow level; the collector decodes every event and drops it
+//   decode   flow level; the collector finds every record's segment and drops it
 //   svd      flow level, svd attached to the collector
 //
 // Memory is the peak of the program plus the peak of the collector; the bar is four times the
@@ -38,10 +38,9 @@ namespace fs = std::filesystem;
 using namespace heddle;
 using namespace heddle::bench;
 
-// Runs the command under a collector and hands every batch of its events to `consume`.
-int run_collected(
-    const Command& command, Report& report,
-    const std::function<void(const Catalog&, std::span<const Event>, EventOrdinal)>& consume) {
+// Runs the command under a collector and hands every batch of its executions to `consume`.
+int run_collected(const Command& command,
+                  const std::function<void(const Catalog&, const ExecutionBatch&)>& consume) {
   collect::LaunchOptions options;
   options.command = command;
   options.runtime.emplace_back("level", "flow");
@@ -51,31 +50,30 @@ int run_collected(
   Result<std::unique_ptr<collect::Session>> session = (*launch)->next_session();
   if (!session.ok() || *session == nullptr) return 1;
   for (;;) {
-    Result<std::span<const Event>> batch = (*session)->next();
+    Result<ExecutionBatch> batch = (*session)->next_executions();
     if (!batch.ok()) return 1;
     if (batch->empty()) break;
-    consume((*session)->catalog(), *batch, report.events);
-    report.events += batch->size();
+    consume((*session)->catalog(), *batch);
   }
   return collect::shell_status((*launch)->wait());
 }
 
 int decode_only(const Command& command, Report& report) {
-  return run_collected(command, report,
-                       [&](const Catalog&, std::span<const Event> batch, EventOrdinal) {
-                         for (const Event& event : batch)
-                           report.accesses += is_access(event.kind) ? 1 : 0;
-                       });
+  return run_collected(command, [&](const Catalog&, const ExecutionBatch& batch) {
+    for (const Execution& execution : batch.executions) {
+      if (execution.shape != 0) report.accesses += batch.shapes[execution.shape]->items.size();
+    }
+    for (const Event& event : batch.events) report.accesses += is_access(event.kind) ? 1 : 0;
+  });
 }
 
 int with_svd(const Command& command, Report& report) {
   std::optional<svd::SvdDetector> detector;
   const int status =
-      run_collected(command, report,
-                    [&](const Catalog& catalog, std::span<const Event> batch, EventOrdinal first) {
-                      if (!detector.has_value()) detector.emplace(catalog, svd::OnlineOptions());
-                      detector->on(batch, first);
-                    });
+      run_collected(command, [&](const Catalog& catalog, const ExecutionBatch& batch) {
+        if (!detector.has_value()) detector.emplace(catalog, svd::OnlineOptions());
+        report.events = detector->on_executions(batch, report.events);
+      });
   if (detector.has_value()) report.findings = detector->finish().size();
   return status;
 }

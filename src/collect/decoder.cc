@@ -13,7 +13,6 @@
 namespace heddle::collect {
 namespace {
 
-constexpr std::size_t kBatch = 512;                   // events, 16 KiB
 constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
 
 unsigned record_of(std::uint64_t header) {
@@ -26,12 +25,6 @@ std::uint32_t small_of(std::uint64_t header) {
   return static_cast<std::uint32_t>(header);
 }
 
-bool is_full(const EventBuffer& out) {
-  return out.size() >= kBatch;
-}
-bool is_full(const StretchBuffer&) {
-  return false;
-}
 EventBuffer& events_of(EventBuffer& out) {
   return out;
 }
@@ -95,7 +88,10 @@ void Decoder::go_to(ThreadId thread) {
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
                        std::size_t& at) {
-  return decode_from(words, tail, out, at);
+  placed_ = out.size();
+  const Status status = decode_from(words, tail, out, at);
+  if (executions_ != nullptr) place_events(out);
+  return status;
 }
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out) {
@@ -125,7 +121,7 @@ Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
     EventBuffer& events = events_of(out);
-    if (is_full(out) && !resumed) {
+    if (full(out) && !resumed) {
       position = at;
       break;
     }
@@ -162,7 +158,8 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
 // processor, because the copy's wide loads have to wait for the narrow stores before them.
 std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
                                     EventBuffer& out) {
-  while (at < words.size() && !is_full(out)) {
+  if (executions_ != nullptr) return executions(words, at, out);
+  while (at < words.size() && !full(out)) {
     const std::uint64_t header = words[at];
     if (header == 0 || record_of(header) != 0) break;
     const Unit* unit = units_.find(header);
@@ -190,6 +187,63 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     }
     at += std::size_t{1} + slot->words;
   }
+  return at;
+}
+
+void Decoder::place_events(const EventBuffer& out) {
+  if (placed_ == out.size()) return;
+  executions_->add(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
+  placed_ = out.size();
+}
+
+// The same records, segments left as they are.
+std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at,
+                                EventBuffer& out) {
+  while (at < words.size() && !full(out)) {
+    const std::uint64_t header = words[at];
+    if (header == 0 || record_of(header) != 0) break;
+    const Unit* unit = units_.find(header);
+    if (unit == nullptr) break;
+    const std::size_t before = at;
+    if (placed_ == out.size()) at = executions_of(*unit, words, at);
+    if (at != before) continue;
+    const CompiledSlot* slot = unit->slot_at(header);
+    if (slot == nullptr || slot->words >= words.size() - at) break;
+    const std::uint64_t* record = words.data() + at;
+    if (slot->kind == HEDDLE_SLOT_ENTER) {
+      enter(*slot, record, out);
+    } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
+      leave(slot->id, out);
+    } else if (placed_ != out.size() && (slot->simple || slot->kind == HEDDLE_SLOT_FLOW_SEGMENT)) {
+      place_events(out);
+      continue;
+    } else {
+      break;
+    }
+    at += std::size_t{1} + slot->words;
+  }
+  return at;
+}
+
+// Those of one unit that come one after another.
+std::size_t Decoder::executions_of(const Unit& unit, std::span<const std::uint64_t> words,
+                                   std::size_t at) {
+  constexpr std::size_t kAhead = 128;  // words; the program wrote them on another processor
+  const std::uint64_t begin = unit.slots_begin;
+  const ShapedSlot* const slots = unit.shaped_slots.data();
+  const std::uint64_t slot_bytes = unit.shaped_slots.size() * sizeof(heddle_slot);
+  std::size_t count = executions_->size();
+  Execution* const to = executions_->data();
+  while (count < ExecutionBuffer::kRoom && at < words.size()) {
+    const std::uint64_t offset = words[at] - begin;
+    if (offset >= slot_bytes || offset % sizeof(heddle_slot) != 0) break;
+    const ShapedSlot slot = slots[offset / sizeof(heddle_slot)];
+    if (slot.shape == 0 || slot.words > words.size() - at) break;
+    __builtin_prefetch(words.data() + at + kAhead);
+    to[count++] = Execution::of(slot.shape, thread_, words.data() + at);
+    at += slot.words;
+  }
+  executions_->resize(count);
   return at;
 }
 

@@ -11,12 +11,14 @@
 #pragma once
 
 #include "collect/event_buffer.h"
+#include "collect/execution_buffer.h"
 #include "collect/loop_records.h"
 #include "collect/native_sites.h"
 #include "collect/stretch_buffer.h"
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <cstdint>
 #include <functional>
@@ -56,6 +58,11 @@ class Decoder {
   // The same, in stretches, and always to the end of the block. Not at the flow level.
   Status decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out);
 
+  // From here on, whole executions of simple segments are added to `to`, and so is where among them
+  // the events belong.
+  void execute_into(ExecutionBuffer* to) { executions_ = to; }
+  std::span<const SegmentShape* const> shapes() const { return units_.shapes(); }
+
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
   const UnitTable& units() const { return units_; }
@@ -78,6 +85,8 @@ class Decoder {
     std::uint32_t paused_item{};
   };
 
+  static constexpr std::size_t kBatch = 512;  // events, 16 KiB
+
   // Decodes one record and returns the number of its words; 0: it begins a loop.
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
                                   EventBuffer& out);
@@ -89,6 +98,13 @@ class Decoder {
                              EventBuffer& out);
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              StretchBuffer& out);
+  std::size_t executions(std::span<const std::uint64_t> words, std::size_t at, EventBuffer& out);
+  std::size_t executions_of(const Unit& unit, std::span<const std::uint64_t> words, std::size_t at);
+  void place_events(const EventBuffer& out);
+  bool full(const EventBuffer& out) const {
+    return out.size() >= kBatch || (executions_ != nullptr && executions_->full());
+  }
+  static bool full(const StretchBuffer&) { return false; }
   void add_segment(SegmentId segment, EventBuffer& out);
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
@@ -109,6 +125,8 @@ class Decoder {
   Catalog& catalog_;
   bool flow_;
   ReadSide read_side_;
+  ExecutionBuffer* executions_ = nullptr;
+  std::size_t placed_ = 0;  // events that have their place among the executions
   UnitTable units_;
   NativeSites native_sites_;
   ThreadId thread_ = 0;

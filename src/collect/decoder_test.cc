@@ -45,6 +45,42 @@ class Taken : public EventTaker {
   std::size_t in_stretches = 0;
 };
 
+// The same by executions, which are put back into the events that they stand for.
+Status execute_all(Decoder& decoder, const std::vector<std::uint64_t>& words, Tail tail,
+                   std::vector<Event>& out) {
+  ExecutionBuffer buffer;
+  decoder.execute_into(&buffer);
+  for (std::size_t at = 0; at < words.size();) {
+    EventBuffer batch;
+    buffer.resize(0);
+    Status status = decoder.decode(words, tail, batch, at);
+    std::size_t placed = 0;
+    for (const Execution& execution : buffer.executions()) {
+      if (execution.shape == 0) {
+        const auto events = batch.events().subspan(placed, execution.who);
+        out.insert(out.end(), events.begin(), events.end());
+        placed += execution.who;
+        continue;
+      }
+      const SegmentShape& shape = *decoder.shapes()[execution.shape];
+      Event event;
+      event.kind = EventKind::kSegment;
+      event.thread = execution.who;
+      event.value = shape.segment;
+      out.push_back(event);
+      for (const ShapeItem& item : shape.items) {
+        event = item.event;
+        event.thread = execution.who;
+        event.address += execution.words[item.base];
+        out.push_back(event);
+      }
+    }
+    EXPECT_EQ(placed, batch.size());
+    if (!status.ok()) return status;
+  }
+  return Done{};
+}
+
 // A unit made by hand, as the plugin would make it, in a side region of its own.
 class DecoderTest : public ::testing::Test {
  protected:
@@ -429,6 +465,58 @@ TEST_F(DecoderTest, AnImpossibleLoopIsDamage) {
   EXPECT_TRUE(out.empty());
 }
 
+TEST_F(DecoderTest, ExecutionsStandForTheirEvents) {
+  own_.symbols.emplace_back();
+  LayoutItem range = word();
+  range.dynamic_size = true;
+  const SiteId first = site(EventKind::kRead, 8);
+  const std::uint64_t simple = segment({{first, word()}, {site(EventKind::kWrite, 4), symbol(12)}});
+  const std::uint64_t dynamic = segment({{site(EventKind::kWrite, 0), range}});
+  own_.segments.emplace_back();
+  const std::uint64_t flow =
+      slot(HEDDLE_SLOT_FLOW_SEGMENT, static_cast<std::uint32_t>(own_.segments.size() - 1), 0);
+  const FunctionId f = function("f");
+  const std::uint64_t enter = slot(HEDDLE_SLOT_ENTER, f, 1);
+  const std::uint64_t leave = slot(HEDDLE_SLOT_LEAVE, f, 0);
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::uint64_t> words;
+    for (int i = 0; i < 2000; ++i) {
+      switch (random() % 12) {
+        case 0:
+          words.push_back(switch_to(static_cast<ThreadId>(random() % 3)));
+          break;
+        case 1:
+          words.insert(words.end(), {dynamic, random() % 512, 1 + random() % 40});
+          break;
+        case 2:
+          words.insert(words.end(), {enter, kFlags + first});
+          break;
+        case 3:
+          words.push_back(leave);
+          break;
+        case 4:  // interrupted before its second item
+          words.insert(words.end(), {simple | 1, random() % 512, kFlags + first + 1});
+          break;
+        case 5:
+        case 6:
+          words.push_back(flow);
+          break;
+        default:
+          words.insert(words.end(), {simple, random() % 512});
+      }
+    }
+    catalog_ = {};
+    const std::vector<Event> expected = decode(words, Tail::kWhole, true);
+    catalog_ = {};
+    std::vector<Event> out;
+    ASSERT_TRUE(execute_all(decoder(true), after_unit(words), Tail::kWhole, out).ok());
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin(), out.end()));
+  }
+}
+
 TEST_F(DecoderTest, DamagedWords) {
   const SiteId first = site(EventKind::kRead, 8);
   LayoutItem range = word();
@@ -475,8 +563,17 @@ TEST_F(DecoderTest, DamagedWords) {
     }
     if (random() % 4 == 0) words.resize(1 + random() % words.size());
     std::vector<Event> out;
-    (void)decode_all(decoder(random() % 2 == 0), words,
-                     random() % 2 == 0 ? Tail::kWhole : Tail::kCut, out);
+    const Tail tail = random() % 2 == 0 ? Tail::kWhole : Tail::kCut;
+    switch (random() % 3) {
+      case 0:
+        (void)decode_all(decoder(false), words, tail, out);
+        break;
+      case 1:
+        (void)decode_all(decoder(true), words, tail, out);
+        break;
+      default:
+        (void)execute_all(decoder(true), words, tail, out);
+    }
   }
 }
 

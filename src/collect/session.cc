@@ -1,5 +1,6 @@
 #include "collect/session.h"
 
+#include "base/check.h"
 #include "trace/event.h"
 
 #include <algorithm>
@@ -302,6 +303,37 @@ Result<std::span<const Event>> Session::next() {
     add_outcome();
   }
   return buffer_.events();
+}
+
+// The block that was decoded, if one was, is behind us.
+void Session::give_back_block() {
+  if (!block_is_whole_.has_value() || position_ != HEDDLE_BLOCK_WORDS) return;
+  const bool whole = *std::exchange(block_is_whole_, std::nullopt);
+  if (whole) {
+    region_->release(++next_block_);
+  } else {
+    over_ = true;
+  }
+}
+
+// Executions refer to the words of their block: it is given back when the next ones are asked for.
+Result<ExecutionBatch> Session::next_executions() {
+  HEDDLE_CHECK(flow_);
+  buffer_.clear();
+  executions_.resize(0);
+  decoder_->execute_into(&executions_);
+  while (executions_.size() == 0) {
+    give_back_block();
+    if (over_) break;
+    if (!block_is_whole_.has_value()) {
+      block_is_whole_ = wait_for_block();
+      position_ = 0;
+    }
+    if (!decode_block() || *block_is_whole_) continue;
+    add_outcome();
+    executions_.add(Execution::events(1));
+  }
+  return ExecutionBatch{executions_.executions(), buffer_.events(), decoder_->shapes()};
 }
 
 void Session::add_outcome() {

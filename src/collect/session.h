@@ -48,6 +48,10 @@ class Session : public EventSource {
   void deliver(EventTaker& taker);
   const Catalog& catalog() const override { return catalog_; }
 
+  // The same with executions, for a consumer that takes them (trace/execution.h); only at the flow
+  // level. One of the two is used throughout. Valid until the next call.
+  Result<ExecutionBatch> next_executions();
+
   std::uint32_t pid() const;
   std::uint32_t parent_pid() const;
   bool flow() const { return flow_; }
@@ -67,6 +71,7 @@ class Session : public EventSource {
   Status open(int memory_fd);
   bool wait_for_block();
   bool target_gone();
+  void give_back_block();
   bool decode_block();
   void note_damage(const Status& status);
   void add_outcome();
@@ -78,6 +83,7 @@ class Session : public EventSource {
   Catalog catalog_;
   std::unique_ptr<Decoder> decoder_;
   EventBuffer buffer_;
+  ExecutionBuffer executions_;
   std::uint64_t next_block_ = 0;
   std::optional<bool> block_is_whole_;  // while it is being decoded; cut: the last one
   std::size_t position_ = 0;            // within it

@@ -269,6 +269,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
                                          item.event.size, item.event.address),
          .base = item.base});
   }
+  add_shapes(*unit);
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(
         units_.begin(), units_.end(), unit->slots_begin,
@@ -280,9 +281,23 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   return Done{};
 }
 
+void UnitTable::add_shapes(Unit& unit) {
+  for (const CompiledSlot& slot : unit.slots) {
+    unit.shaped_slots.emplace_back();
+    if (!slot.simple && slot.kind != HEDDLE_SLOT_FLOW_SEGMENT) continue;
+    SegmentShape shape{.segment = slot.id, .items = {}};
+    for (const CompiledItem& item : unit.items_of(slot))
+      shape.items.push_back({.event = item.event, .base = item.base});
+    unit.shapes.push_back(std::make_unique<const SegmentShape>(std::move(shape)));
+    unit.shaped_slots.back() = {static_cast<ShapeId>(shapes_.size()), slot.words + 1u};
+    shapes_.push_back(unit.shapes.back().get());
+  }
+}
+
 void UnitTable::remove(std::uint64_t address) {
   for (auto& unit : units_) {
     if (unit->address != address) continue;
+    for (const ShapedSlot& slot : unit->shaped_slots) shapes_[slot.shape] = nullptr;
     const bool known = std::any_of(gone_.begin(), gone_.end(),
                                    [&](const auto& other) { return other->name == unit->name; });
     if (!known) gone_.push_back(std::move(unit));

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
+#include "trace/execution.h"
 #include "trace/stretch.h"
 
 #include <bit>
@@ -71,6 +72,12 @@ struct CompiledSlot {
   bool has_frame : 1 {};  // an enter whose last word is its frame
 };
 
+// What handing an execution on needs of a slot.
+struct ShapedSlot {
+  ShapeId shape{};        // 0: not a segment that is simple
+  std::uint32_t words{};  // of the record, with its header
+};
+
 struct Unit {
   std::uint64_t address{};  // of the heddle_unit in the target
   std::uint64_t slots_begin{};
@@ -81,6 +88,8 @@ struct Unit {
   std::vector<CompiledItem> items;
   std::vector<CommonItem> common_items;  // one for each of `items`
   std::vector<CompiledLoop> loops;
+  std::vector<ShapedSlot> shaped_slots;  // one for each of `slots`
+  std::vector<std::unique_ptr<const SegmentShape>> shapes;
   std::string name;
 
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
@@ -105,6 +114,9 @@ class UnitTable {
   Status add(std::uint64_t address, std::span<const std::uint8_t> copy);
   void remove(std::uint64_t address);
   bool empty() const { return units_.empty(); }
+
+  // By ShapeId. Numbers are not used again; nullptr for those of units that are gone.
+  std::span<const SegmentShape* const> shapes() const { return shapes_; }
 
   // The site whose flag is at this address, 0 when there is none.
   SiteId site_of_flag(std::uint64_t flag) {
@@ -136,10 +148,12 @@ class UnitTable {
  private:
   const Unit* find_slowly(std::uint64_t slot);
   const Unit* find_by_flag(std::uint64_t flag);
+  void add_shapes(Unit& unit);
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   std::vector<std::unique_ptr<Unit>> gone_;   // one of each name: a library may come and go
+  std::vector<const SegmentShape*> shapes_{nullptr};
   const Unit* recent_ = nullptr;
   std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
   const Unit* recent_caller_ = nullptr;

@@ -62,6 +62,7 @@ class FlowGraph {
   Control branch(ThreadId thread, EventOrdinal ordinal, SegmentId segment, Tag condition,
                  Control control);
   Tag choose(ThreadId thread, Tag value, Control edge);
+  static bool choices() { return true; }
 
  private:
   struct ByteKey {

@@ -25,6 +25,14 @@
 //   Tag update(const Event&, EventOrdinal, TagList<Tag> data, TagList<Tag> address, Control);
 //   Control branch(ThreadId, EventOrdinal, SegmentId, Tag condition, Control outer);
 //   Tag choose(ThreadId, Tag value, Control edge);                             // a phi
+//   bool choices() const;  // choose() may make something of nothing; the same for ever
+//
+// and may have a quick way for the accesses of executions, which says no where it is not enough:
+//
+//   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
+//   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
+//   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
+//                          TagList<Tag> address, Control);
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
@@ -35,6 +43,9 @@
 // tell which of its activations goes on: the collector leaves what an exception or a jump left.
 // Calls into code that was not instrumented give a result that depends on all arguments. Accesses
 // that such code reports (strcpy and kin) read and write on behalf of the call.
+//
+// A running program's segments are taken as executions (trace/execution.h), without events in
+// between; what follows from them is the same.
 //
 // Memory is bounded by live activations.
 #pragma once
@@ -75,7 +86,8 @@ class FlowMachine {
   using Tag = typename Client::Tag;
   using Control = typename Client::Control;
 
-  FlowMachine(const Catalog& catalog, Client& client) : programs_(catalog), client_(client) {}
+  FlowMachine(const Catalog& catalog, Client& client)
+      : programs_(catalog, client.choices()), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -84,12 +96,33 @@ class FlowMachine {
   template <typename Stop>
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
+  // Whole executions, none of them a place for events; `after()` is called after every one.
+  // Returns the ordinal of what comes next.
+  template <typename After>
+  EventOrdinal run(std::span<const Execution> executions,
+                   std::span<const SegmentShape* const> shapes, EventOrdinal first, After after);
+
+  // An Enter or a Leave.
+  void call(const Event& event) {
+    Thread& thread = thread_of(event.thread);
+    const auto function = static_cast<FunctionId>(event.value);
+    thread.running = nullptr;
+    if (event.kind == EventKind::kEnter) {
+      thread.calls.push_back(function);
+    } else if (!thread.calls.empty() && thread.calls.back() == function) {
+      thread.calls.pop_back();
+    } else {
+      leave(thread, function);
+    }
+  }
+
   // Every tag and control that is alive, so that a client can renumber what they refer to.
   template <typename VisitTag, typename VisitControl>
   void for_each(VisitTag visit_tag, VisitControl visit_control);
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
+  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -117,10 +150,14 @@ class FlowMachine {
     Control control{};              // of the segment it is in
     std::vector<Tag> registers;     // the last is the spare one
     std::vector<BranchMark> marks;  // by block
+    std::uint32_t mark_count = 0;   // of them
     PendingCall call;
   };
 
+  // `running` is the activation whose next segment is its own business: no call of it is open and
+  // nothing has been entered or left since its last segment. nullptr: nobody knows.
   struct Thread {
+    Activation* running = nullptr;
     std::vector<Activation> stack;  // never shrinks: activations are re-used with their capacity
     std::size_t depth = 0;
     std::uint64_t steps = 0;
@@ -140,7 +177,22 @@ class FlowMachine {
     }
     return *current_;
   }
-  void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal);
+  void begin_segment(ThreadId id, Thread& thread, SegmentId number, EventOrdinal ordinal) {
+    if (thread.segment != nullptr) end_segment(id, thread);
+    const FlowSegment* segment = programs_.find(number);
+    if (segment != nullptr) begin_segment(id, thread, *segment, number, ordinal);
+  }
+  void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
+                     EventOrdinal ordinal);
+  void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
+  void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
+               EventOrdinal ordinal);
+  void execute_item(ThreadId id, Tag* registers, Control control, const LiveItem& item,
+                    Address where, EventOrdinal ordinal);
+  void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
+                     Address where, EventOrdinal ordinal);
+  void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
+                      const std::uint64_t* words, EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);
   void branch_when_due(ThreadId id, Thread& thread) {
     if (thread.segment->end == SegmentEnd::kBranch &&
@@ -155,17 +207,23 @@ class FlowMachine {
   void access(Thread& thread, const Event& event, EventOrdinal ordinal);
   void library_access(Thread& thread, const Event& event, EventOrdinal ordinal);
   void other(Thread& thread, const Event& event);
+  static void leave(Thread& thread, FunctionId function);
 
   Activation& push(Thread& thread, const FlowSegment& segment);
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
-  Tag value_on_edge(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi);
+  void take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
+                   std::uint64_t step, EventOrdinal ordinal);
+  Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
+    if (!phi.known) return {};
+    return client_.choose(id, joined(id, frame, phi.sources), frame.control);
+  }
   void finish_call(ThreadId id, Activation& frame);
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
 
   TagList<Tag> tags(const Activation& frame, FlowList list) const {
-    return {frame.registers.data(), programs_.numbers(list)};
+    return {frame.registers.data(), list.numbers()};
   }
   Tag joined(ThreadId id, const Activation& frame, FlowList list) {
     const TagList<Tag> all = tags(frame, list);
@@ -254,17 +312,132 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
 }
 
 template <typename Client>
+template <typename After>
+EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
+                                      std::span<const SegmentShape* const> shapes,
+                                      EventOrdinal ordinal, After after) {
+  Thread* thread = nullptr;
+  ThreadId id = ~0u;
+  const LiveSegment* const segments = programs_.live(shapes);
+  for (const Execution& execution : executions) {
+    const LiveSegment& segment = segments[execution.shape];
+    if (!segment.known) [[unlikely]]
+      programs_.compile(execution.shape, *shapes[execution.shape]);
+    if (execution.who != id) {
+      id = execution.who;
+      thread = &thread_of(id);
+      if constexpr (kGlances) client_.turn(id);
+    }
+    if (segment.fits) [[likely]] {
+      execute(id, *thread, segment, execution.words, ordinal);
+    } else {
+      execute_slowly(id, *thread, segment, execution.words, ordinal);
+    }
+    ordinal += 1 + segment.item_count;
+    after();
+  }
+  return ordinal;
+}
+
+// The same as begin_segment, an access for every item and, where all is done by then, end_segment.
+template <typename Client>
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread,
+                                                                const LiveSegment& live,
+                                                                const std::uint64_t* words,
+                                                                EventOrdinal ordinal) {
+  const FlowSegment& segment = *live.flow;
+  Activation* frame = thread.running;
+  if (frame != nullptr && frame->function == live.continues) [[likely]] {
+    ++thread.steps;
+    if (segment.edge_count != 0) take_phis(id, *frame, segment);
+    if (segment.enters_block || frame->block != segment.block) {
+      frame->block = segment.block;
+      frame->control = control_of(*frame, segment);
+    }
+  } else {
+    if (thread.segment != nullptr) end_segment(id, thread);
+    enter_segment(id, thread, segment);
+    frame = &thread.top();
+    thread.running = frame;
+  }
+  if (live.item_count != 0) {
+    Tag* const registers = frame->registers.data();
+    EventOrdinal next = ordinal;
+    const LiveItem* const end = live.items + live.item_count;
+    for (const LiveItem* item = live.items; item != end; ++item) {
+      execute_item(id, registers, frame->control, *item, item->event.address + words[item->base],
+                   ++next);
+    }
+  }
+  if (segment.end == SegmentEnd::kBranch) {
+    take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
+  } else if (!live.ends_now) {
+    thread.running = nullptr;
+    thread.segment = &segment;
+    thread.segment_id = live.id;
+    thread.segment_ordinal = ordinal;
+    thread.next_item = segment.item_count;
+  }
+}
+
+template <typename Client>
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(ThreadId id, Tag* registers,
+                                                                     Control control,
+                                                                     const LiveItem& item,
+                                                                     Address where,
+                                                                     EventOrdinal ordinal) {
+  const EventKind kind = item.event.kind;
+  if constexpr (kGlances) {
+    if (kind == EventKind::kRead) {
+      if (client_.load_at_a_glance(item, where, id, ordinal, registers[item.defines])) return;
+    } else if (kind == EventKind::kWrite) {
+      if (client_.store_at_a_glance(item, where, id, ordinal, {registers, item.value.numbers()},
+                                    {registers, item.address.numbers()}, control)) {
+        return;
+      }
+    }
+  }
+  access_slowly(id, registers, control, item, where, ordinal);
+}
+
+template <typename Client>
+void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control control,
+                                        const LiveItem& item, Address where, EventOrdinal ordinal) {
+  Event event = item.event;
+  event.thread = id;
+  event.address = where;
+  const TagList<Tag> address{registers, item.address.numbers()};
+  const TagList<Tag> value{registers, item.value.numbers()};
+  if (event.kind == EventKind::kRead) {
+    registers[item.defines] = client_.load(event, ordinal, address, control);
+  } else if (event.kind == EventKind::kWrite) {
+    client_.store(event, ordinal, value, address, control);
+  } else {
+    registers[item.defines] = client_.update(event, ordinal, value, address, control);
+  }
+}
+
+// A segment that the catalog does not have, or whose items are others there.
+template <typename Client>
+void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
+                                         const std::uint64_t* words, EventOrdinal ordinal) {
+  begin_segment(id, thread, segment.id, ordinal);
+  for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
+    Event event = item.event;
+    event.thread = id;
+    event.address += words[item.base];
+    on(event, ++ordinal);
+  }
+}
+
+template <typename Client>
 void FlowMachine<Client>::other(Thread& thread, const Event& event) {
+  thread.running = nullptr;
   switch (event.kind) {
     case EventKind::kEnter:
-      thread.calls.push_back(static_cast<FunctionId>(event.value));
+    case EventKind::kLeave:
+      call(event);
       break;
-    case EventKind::kLeave: {
-      const auto left = std::find(thread.calls.rbegin(), thread.calls.rend(),
-                                  static_cast<FunctionId>(event.value));
-      if (left != thread.calls.rend()) thread.calls.erase(left.base() - 1, thread.calls.end());
-      break;
-    }
     case EventKind::kThreadEnd:
       thread = Thread();
       break;
@@ -277,10 +450,18 @@ void FlowMachine<Client>::other(Thread& thread, const Event& event) {
   }
 }
 
+// With what was left on the way by an exception or a jump.
+template <typename Client>
+void FlowMachine<Client>::leave(Thread& thread, FunctionId function) {
+  const auto left = std::find(thread.calls.rbegin(), thread.calls.rend(), function);
+  if (left != thread.calls.rend()) thread.calls.erase(left.base() - 1, thread.calls.end());
+}
+
 template <typename Client>
 template <typename VisitTag, typename VisitControl>
 void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_control) {
   for (Thread& thread : threads_) {
+    thread.running = nullptr;
     thread.stack.resize(thread.depth);
     for (Activation& frame : thread.stack) {
       visit_control(frame.call_control);
@@ -298,32 +479,35 @@ void FlowMachine<Client>::for_each(VisitTag visit_tag, VisitControl visit_contro
 }
 
 template <typename Client>
-void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, SegmentId number,
-                                        EventOrdinal ordinal) {
-  if (thread.segment != nullptr) end_segment(id, thread);
-  const FlowSegment* segment = programs_.find(number);
-  if (segment == nullptr) return;
-  ++thread.steps;
-  bool same_block = false;
-  if (segment->enters_function) {
-    enter_function(thread, *segment);
-  } else if (Activation* top = thread.depth > 0 ? &thread.top() : nullptr;
-             top != nullptr && top->function == segment->function &&
-             top->calls_below <= thread.calls.size() && !top->call.open) {
-    same_block = !segment->enters_block && top->block == segment->block;
-    if (segment->phi_count != 0) take_phis(id, *top, *segment);
-    top->block = segment->block;
-  } else {
-    continue_function(id, thread, *segment);
-  }
-  Activation& frame = thread.top();
-  thread.segment = segment;
+void FlowMachine<Client>::begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment,
+                                        SegmentId number, EventOrdinal ordinal) {
+  enter_segment(id, thread, segment);
+  thread.running = nullptr;
+  thread.segment = &segment;
   thread.segment_id = number;
   thread.segment_ordinal = ordinal;
   thread.next_item = 0;
-  if (!same_block) frame.control = control_of(frame, *segment);
   // A branch happens right after the last access of its segment.
   branch_when_due(id, thread);
+}
+
+template <typename Client>
+void FlowMachine<Client>::enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment) {
+  ++thread.steps;
+  bool same_block = false;
+  if (segment.enters_function) {
+    enter_function(thread, segment);
+  } else if (Activation* top = thread.depth > 0 ? &thread.top() : nullptr;
+             top != nullptr && top->function == segment.function &&
+             top->calls_below <= thread.calls.size() && !top->call.open) {
+    same_block = !segment.enters_block && top->block == segment.block;
+    if (segment.edge_count != 0) take_phis(id, *top, segment);
+    top->block = segment.block;
+  } else {
+    continue_function(id, thread, segment);
+  }
+  Activation& frame = thread.top();
+  if (!same_block) frame.control = control_of(frame, segment);
 }
 
 // The other ends wait until the thread's next segment begins, because accesses of library code may
@@ -333,19 +517,14 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
   if (thread.segment == nullptr) return;
   const FlowSegment& segment = *thread.segment;
   thread.segment = nullptr;
+  thread.running = nullptr;
   Activation& frame = thread.top();
   switch (segment.end) {
     case SegmentEnd::kFallThrough:
       break;
-    case SegmentEnd::kBranch: {
-      if (segment.block >= FlowPrograms::kMaxBlocks) break;
-      if (segment.block >= frame.marks.size()) frame.marks.resize(segment.block + 1);
-      const Tag condition = joined(id, frame, segment.from);
-      frame.marks[segment.block] = {
-          thread.steps,
-          client_.branch(id, thread.segment_ordinal, thread.segment_id, condition, frame.control)};
+    case SegmentEnd::kBranch:
+      take_branch(id, frame, segment, thread.segment_id, thread.steps, thread.segment_ordinal);
       break;
-    }
     case SegmentEnd::kCall: {
       PendingCall& call = frame.call;
       call.open = true;
@@ -353,9 +532,9 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
       call.defines = segment.defines;
       call.callee = segment.callee;
       call.result = Tag();
-      call.arguments.clear();
+      call.arguments.resize(segment.argument_count);
       for (std::uint32_t i = 0; i < segment.argument_count; ++i)
-        call.arguments.push_back(joined(id, frame, programs_.argument(segment.first_argument + i)));
+        call.arguments[i] = joined(id, frame, programs_.argument(segment.first_argument + i));
       break;
     }
     case SegmentEnd::kReturn: {
@@ -374,6 +553,20 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
 }
 
 template <typename Client>
+inline void FlowMachine<Client>::take_branch(ThreadId id, Activation& frame,
+                                             const FlowSegment& segment, SegmentId number,
+                                             std::uint64_t step, EventOrdinal ordinal) {
+  if (segment.block >= frame.mark_count) [[unlikely]] {
+    if (segment.block >= FlowPrograms::kMaxBlocks) return;
+    frame.mark_count = segment.block + 1;
+    frame.marks.resize(frame.mark_count);
+  }
+  const Tag condition = joined(id, frame, segment.from);
+  frame.marks[segment.block] = {step,
+                                client_.branch(id, ordinal, number, condition, frame.control)};
+}
+
+template <typename Client>
 typename FlowMachine<Client>::Activation& FlowMachine<Client>::push(Thread& thread,
                                                                     const FlowSegment& segment) {
   if (thread.depth >= kMaxDepth) thread.depth = 0;  // a trace that never returns: start afresh
@@ -387,7 +580,8 @@ typename FlowMachine<Client>::Activation& FlowMachine<Client>::push(Thread& thre
   frame.call_control = Control();
   frame.control = Control();
   frame.registers_used = segment.registers + 1;
-  frame.registers.assign(frame.registers_used, Tag());
+  if (frame.registers.size() < frame.registers_used) frame.registers.resize(frame.registers_used);
+  std::fill_n(frame.registers.data(), frame.registers_used, Tag());
   frame.call.open = false;
   return frame;
 }
@@ -429,7 +623,7 @@ void FlowMachine<Client>::continue_function(ThreadId id, Thread& thread,
   }
   Activation& frame = thread.top();
   finish_call(id, frame);
-  if (segment.enters_block) take_phis(id, frame, segment);
+  if (segment.edge_count != 0) take_phis(id, frame, segment);
   frame.block = segment.block;
 }
 
@@ -447,44 +641,35 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
 // All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
 void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
-  if (segment.phi_count == 0) return;
-  const FlowPrograms::Phi* const phis = &programs_.phi(segment.first_phi);
-  if (segment.phi_count == 1) {
-    frame.registers[phis[0].defines] = value_on_edge(id, frame, phis[0]);
+  const FlowPrograms::Edge* edge = &programs_.edge(segment.first_edge);
+  const FlowPrograms::Edge* const last = edge + segment.edge_count - 1;
+  while (edge != last && edge->block != frame.block) ++edge;
+  const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
+  const std::uint32_t count = edge->phi_count;
+  if (count == 1) {
+    frame.registers[phis[0].defines] = value_of(id, frame, phis[0]);
     return;
   }
-  scratch_.clear();
-  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
-    scratch_.push_back(value_on_edge(id, frame, phis[i]));
-  for (std::uint32_t i = 0; i < segment.phi_count; ++i)
-    frame.registers[phis[i].defines] = scratch_[i];
+  if (scratch_.size() < count) scratch_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = value_of(id, frame, phis[i]);
+  for (std::uint32_t i = 0; i < count; ++i) frame.registers[phis[i].defines] = scratch_[i];
 }
 
 template <typename Client>
-typename FlowMachine<Client>::Tag FlowMachine<Client>::value_on_edge(ThreadId id,
-                                                                     const Activation& frame,
-                                                                     const FlowPrograms::Phi& phi) {
-  for (std::uint32_t k = 0; k < phi.edge_count; ++k) {
-    const FlowPrograms::Edge& edge = programs_.edge(phi.first_edge + k);
-    if (edge.block == frame.block)
-      return client_.choose(id, joined(id, frame, edge.sources), frame.control);
-  }
-  return {};
-}
-
-template <typename Client>
-typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
+inline typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
     const Activation& frame, const FlowSegment& segment) const {
-  const std::uint32_t* parents = programs_.numbers(segment.parents);
-  const std::uint32_t count = *parents++;
-  const BranchMark* last = nullptr;
+  const FlowList parents = segment.parents;
+  const std::uint32_t count = parents.size();
+  Control control = frame.call_control;
+  std::uint64_t latest = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
-    if (parents[i] >= frame.marks.size()) continue;
+    if (parents[i] >= frame.mark_count) continue;
     const BranchMark& mark = frame.marks[parents[i]];
-    if (mark.when >= frame.began && mark.when != 0 && (last == nullptr || mark.when > last->when))
-      last = &mark;
+    if (mark.when < frame.began || mark.when <= latest) continue;
+    latest = mark.when;
+    control = mark.control;
   }
-  return last != nullptr ? last->control : frame.call_control;
+  return control;
 }
 
 // Items that came to nothing (a copy of no bytes) have no event: they are passed over.

@@ -1,6 +1,7 @@
 #include "flow/program.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <string_view>
 
@@ -25,8 +26,7 @@ bool variants_of_one(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-bool FlowPrograms::calls(StringId callee, StringId name) {
-  if (callee == name) return true;
+bool FlowPrograms::calls_variant(StringId callee, StringId name) {
   const auto [known, is_new] =
       variants_.try_emplace((static_cast<std::uint64_t>(callee) << 32) | name, false);
   if (is_new) known->second = variants_of_one(catalog_.text(callee), catalog_.text(name));
@@ -35,25 +35,106 @@ bool FlowPrograms::calls(StringId callee, StringId name) {
 
 FlowList FlowPrograms::list(const std::vector<std::uint32_t>& numbers) {
   if (numbers.empty()) return {};
-  const FlowList out{static_cast<std::uint32_t>(numbers_.size())};
-  numbers_.push_back(static_cast<std::uint32_t>(numbers.size()));
-  numbers_.insert(numbers_.end(), numbers.begin(), numbers.end());
-  return out;
+  std::vector<std::uint32_t>& out = lists_.emplace_back();
+  out.reserve(numbers.size() + 1);
+  out.push_back(static_cast<std::uint32_t>(numbers.size()));
+  out.insert(out.end(), numbers.begin(), numbers.end());
+  return FlowList(out.data());
 }
 
-FlowList FlowPrograms::registers(const Sources& sources, std::uint32_t limit) {
+FlowList FlowPrograms::registers(const Sources& sources, const Carriers& carriers) {
   std::vector<std::uint32_t> known;
   for (const Register reg : sources) {
-    if (reg < limit) known.push_back(reg);
+    if (reg < carriers.size() && carriers[reg]) known.push_back(reg);
   }
   return list(known);
+}
+
+const FlowPrograms::Carriers& FlowPrograms::carriers_of(FunctionId id) {
+  for (; segments_seen_ < catalog_.segments.size(); ++segments_seen_) {
+    segments_of_[catalog_.segments[segments_seen_].function].push_back(
+        static_cast<SegmentId>(segments_seen_));
+  }
+  const auto [known, is_new] = carriers_.try_emplace(id);
+  if (is_new) known->second = find_carriers(id);
+  return known->second;
+}
+
+// Nothing gets into a register that is defined by phis only, all of whose sources are such. Of a
+// register that no known segment defines anything may be true.
+FlowPrograms::Carriers FlowPrograms::find_carriers(FunctionId id) const {
+  const Function& function = catalog_.function(id);
+  Carriers carriers(std::min(function.registers, kMaxRegisters), true);
+  const auto known = segments_of_.find(id);
+  if (choices_ || known == segments_of_.end()) return carriers;
+  const auto set = [&](Register reg, bool carries) {
+    if (reg < carriers.size()) carriers[reg] = carries;
+  };
+  const auto for_each_segment = [&](auto visit) {
+    for (const SegmentId segment : known->second) visit(catalog_.segments[segment]);
+  };
+  for_each_segment([&](const Segment& segment) {
+    for (const heddle::Phi& phi : segment.phis) set(phi.defines, false);
+  });
+  for_each_segment([&](const Segment& segment) {
+    for (const AccessItem& item : segment.items) set(item.defines, true);
+    set(segment.defines, true);
+  });
+  for (Register reg = 0; reg < function.parameters && reg < carriers.size(); ++reg) set(reg, true);
+  const auto carries = [&](Register reg) { return reg < carriers.size() && carriers[reg]; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for_each_segment([&](const Segment& segment) {
+      for (const heddle::Phi& phi : segment.phis) {
+        if (phi.defines >= carriers.size() || carriers[phi.defines]) continue;
+        for (const heddle::Phi::Incoming& edge : phi.incoming) {
+          if (!std::any_of(edge.sources.begin(), edge.sources.end(), carries)) continue;
+          carriers[phi.defines] = changed = true;
+          break;
+        }
+      }
+    });
+  }
+  return carriers;
+}
+
+// The phis by edge: a block is entered on one.
+void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out) {
+  std::vector<const heddle::Phi*> phis;
+  std::vector<std::uint32_t> blocks;
+  for (const heddle::Phi& phi : from.phis) {
+    if (phi.defines >= carriers.size() || !carriers[phi.defines]) continue;
+    phis.push_back(&phi);
+    for (const heddle::Phi::Incoming& edge : phi.incoming) {
+      if (std::find(blocks.begin(), blocks.end(), edge.block) == blocks.end())
+        blocks.push_back(edge.block);
+    }
+  }
+  out.first_edge = static_cast<std::uint32_t>(edges_.size());
+  out.edge_count = 0;
+  if (phis.empty()) return;
+  const auto add_edge = [&](std::uint32_t block, bool known_block) {
+    edges_.push_back(
+        {block, static_cast<std::uint32_t>(phis_.size()), static_cast<std::uint32_t>(phis.size())});
+    ++out.edge_count;
+    for (const heddle::Phi* phi : phis) {
+      const auto edge = std::find_if(phi->incoming.begin(), phi->incoming.end(),
+                                     [&](const auto& one) { return one.block == block; });
+      const bool known = known_block && edge != phi->incoming.end();
+      phis_.push_back(
+          {phi->defines, known, known ? registers(edge->sources, carriers) : FlowList()});
+    }
+  };
+  for (const std::uint32_t block : blocks) add_edge(block, true);
+  add_edge(0, false);
 }
 
 const FlowSegment* FlowPrograms::compile(SegmentId id) {
   if (id == 0 || id >= catalog_.segments.size()) return nullptr;
   const Segment& from = catalog_.segments[id];
   const Function& function = catalog_.function(from.function);
-  const std::uint32_t limit = std::min(function.registers, kMaxRegisters);
+  const Carriers& carriers = carriers_of(from.function);
+  const auto limit = static_cast<std::uint32_t>(carriers.size());
   const auto defined = [&](Register reg) { return reg < limit ? reg : limit; };
 
   FlowSegment out;
@@ -68,29 +149,56 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
   out.first_item = static_cast<std::uint32_t>(items_.size());
   out.item_count = static_cast<std::uint32_t>(from.items.size());
   for (const AccessItem& item : from.items) {
-    items_.push_back({item.site, defined(item.defines), registers(item.address_from, limit),
-                      registers(item.value_from, limit)});
+    items_.push_back({item.site, defined(item.defines), registers(item.address_from, carriers),
+                      registers(item.value_from, carriers)});
   }
   out.parents = list(from.control_parents);
-  out.from = registers(from.end_from, limit);
+  out.from = registers(from.end_from, carriers);
   out.defines = defined(from.defines);
   out.callee = from.callee;
   out.first_argument = static_cast<std::uint32_t>(arguments_.size());
   out.argument_count = static_cast<std::uint32_t>(from.arguments.size());
-  for (const Sources& argument : from.arguments) arguments_.push_back(registers(argument, limit));
-  out.first_phi = static_cast<std::uint32_t>(phis_.size());
-  out.phi_count = out.enters_block ? static_cast<std::uint32_t>(from.phis.size()) : 0;
-  for (const heddle::Phi& phi : from.phis) {
-    phis_.push_back({defined(phi.defines), static_cast<std::uint32_t>(edges_.size()),
-                     static_cast<std::uint32_t>(phi.incoming.size())});
-    for (const heddle::Phi::Incoming& edge : phi.incoming)
-      edges_.push_back({edge.block, registers(edge.sources, limit)});
-  }
+  for (const Sources& argument : from.arguments)
+    arguments_.push_back(registers(argument, carriers));
+  if (out.enters_block) compile_phis(from, carriers, out);
 
   if (id >= compiled_.size()) compiled_.resize(catalog_.segments.size(), nullptr);
   segments_.push_back(out);
   compiled_[id] = &segments_.back();
   return compiled_[id];
+}
+
+void FlowPrograms::compile(ShapeId id, const SegmentShape& shape) {
+  LiveSegment out;
+  out.known = true;
+  out.id = shape.segment;
+  out.flow = find(shape.segment);
+  out.fits = out.flow != nullptr && out.flow->item_count == shape.items.size();
+  if (out.flow != nullptr) {
+    out.continues = out.flow->enters_function ? 0 : out.flow->function;
+    out.ends_now =
+        out.flow->end == SegmentEnd::kBranch || out.flow->end == SegmentEnd::kFallThrough;
+  }
+  std::vector<LiveItem>& items = live_items_.emplace_back();
+  for (std::uint32_t i = 0; i < shape.items.size(); ++i) {
+    const ShapeItem& from = shape.items[i];
+    LiveItem item;
+    item.event = from.event;
+    item.base = from.base;
+    const std::uint64_t size = from.event.size;
+    item.unaligned = std::has_single_bit(size) ? size - 1 : ~std::uint64_t{0};
+    if (out.fits) {
+      const FlowItem& flow = items_[out.flow->first_item + i];
+      out.fits = flow.site == from.event.site && is_access(from.event.kind);
+      item.defines = flow.defines;
+      item.address = flow.address;
+      item.value = flow.value;
+    }
+    items.push_back(item);
+  }
+  out.items = items.data();
+  out.item_count = static_cast<std::uint32_t>(items.size());
+  live_[id] = out;
 }
 
 }  // namespace heddle

@@ -5,21 +5,38 @@
 // of registers is a slice of one array. Whatever a hostile file could get wrong is put right at
 // this point: a register beyond the function's is dropped from source lists, and a definition of
 // it goes to a spare register that nobody reads, so that execution needs no checks.
+//
+// Half of the phis of a program are counters of loops: nothing that was read from memory ever gets
+// into them. Where a client says that a phi of values from nowhere is itself from nowhere, such
+// registers are found once for each function and left out of everything.
 #pragma once
 
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 namespace heddle {
 
-// A list in FlowPrograms' array of numbers: at `at` its length, then its elements.
-struct FlowList {
-  std::uint32_t at = 0;
+// A list of numbers: its length, then its elements. It does not move.
+class FlowList {
+ public:
+  FlowList() = default;
+  explicit FlowList(const std::uint32_t* numbers) : numbers_(numbers) {}
+
+  const std::uint32_t* numbers() const { return numbers_; }
+  std::uint32_t size() const { return numbers_[0]; }
+  std::uint32_t operator[](std::uint32_t i) const { return numbers_[i + 1]; }
+
+ private:
+  static constexpr std::uint32_t kNone = 0;
+
+  const std::uint32_t* numbers_ = &kNone;
 };
 
 struct FlowItem {
@@ -46,8 +63,29 @@ struct FlowSegment {
   StringId callee{};
   std::uint32_t first_argument{};
   std::uint32_t argument_count{};
-  std::uint32_t first_phi{};
-  std::uint32_t phi_count{};
+  std::uint32_t first_edge{};  // into the block's phis; the last is for any other block
+  std::uint32_t edge_count{};  // 0: no phis
+};
+
+// An access of a segment as a running program writes it (trace/execution.h).
+struct LiveItem {
+  Event event;  // as in ShapeItem
+  std::uint32_t base{};
+  Register defines{};
+  std::uint64_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
+  FlowList address;
+  FlowList value;
+};
+
+struct alignas(64) LiveSegment {
+  const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
+  FunctionId continues{};             // its function, or 0 if it enters it
+  SegmentId id{};
+  bool known{};
+  bool fits = false;  // the shape's items are the segment's
+  bool ends_now{};    // nothing that comes later belongs to it
+  std::uint32_t item_count{};
+  const LiveItem* items = nullptr;
 };
 
 class FlowPrograms {
@@ -55,7 +93,8 @@ class FlowPrograms {
   static constexpr std::uint32_t kMaxRegisters = 1u << 20;
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
 
-  explicit FlowPrograms(const Catalog& catalog) : catalog_(catalog) {}
+  // `choices`: a phi may be something although all of its sources are nothing.
+  FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
 
   // nullptr when there is no such segment. The catalog may have grown since the last call.
   const FlowSegment* find(SegmentId id) {
@@ -63,40 +102,63 @@ class FlowPrograms {
     return compile(id);
   }
 
+  // By ShapeId, with room for all of `shapes`; what is not known yet is to be compiled. Moves when
+  // there are more shapes.
+  const LiveSegment* live(std::span<const SegmentShape* const> shapes) {
+    if (live_.size() < shapes.size()) live_.resize(shapes.size());
+    return live_.data();
+  }
+  void compile(ShapeId id, const SegmentShape& shape);
+
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
-  const std::uint32_t* numbers(FlowList list) const { return numbers_.data() + list.at; }
-  bool empty(FlowList list) const { return numbers_[list.at] == 0; }
 
-  struct Phi {
-    Register defines{};
-    std::uint32_t first_edge{};
-    std::uint32_t edge_count{};
-  };
+  // What the phis of a block do when it is entered from `block`.
   struct Edge {
     std::uint32_t block{};
+    std::uint32_t first_phi{};
+    std::uint32_t phi_count{};
+  };
+  struct Phi {
+    Register defines{};
+    bool known{};  // it has a value on this edge
     FlowList sources;
   };
-  const Phi& phi(std::uint32_t number) const { return phis_[number]; }
   const Edge& edge(std::uint32_t number) const { return edges_[number]; }
+  const Phi& phi(std::uint32_t number) const { return phis_[number]; }
 
   // Whether a call of `callee` begins the function that the linker knows as `name`: the same name,
   // or another variant of the same constructor or destructor, which the linker may know as one.
-  bool calls(StringId callee, StringId name);
+  bool calls(StringId callee, StringId name) {
+    return callee == name || calls_variant(callee, name);
+  }
 
  private:
+  // Registers of a function that something may get into; those beyond are not registers.
+  using Carriers = std::vector<bool>;
+
   const FlowSegment* compile(SegmentId id);
-  FlowList registers(const Sources& sources, std::uint32_t limit);
+  bool calls_variant(StringId callee, StringId name);
+  void compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out);
+  const Carriers& carriers_of(FunctionId id);
+  Carriers find_carriers(FunctionId id) const;
+  FlowList registers(const Sources& sources, const Carriers& carriers);
   FlowList list(const std::vector<std::uint32_t>& numbers);
 
   const Catalog& catalog_;
+  bool choices_;
+  std::size_t segments_seen_ = 1;  // of the catalog
+  std::unordered_map<FunctionId, std::vector<SegmentId>> segments_of_;
+  std::unordered_map<FunctionId, Carriers> carriers_;
+  std::vector<LiveSegment> live_;  // by ShapeId
+  std::deque<std::vector<LiveItem>> live_items_;
   std::vector<const FlowSegment*> compiled_;  // by SegmentId
   std::deque<FlowSegment> segments_;
   std::vector<FlowItem> items_;
   std::vector<FlowList> arguments_;
   std::vector<Phi> phis_;
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> numbers_{0};             // list 0 is empty
+  std::deque<std::vector<std::uint32_t>> lists_;
   std::unordered_map<std::uint64_t, bool> variants_;  // by callee and name
 };
 

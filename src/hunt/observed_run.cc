@@ -4,6 +4,7 @@
 #include "collect/session.h"
 #include "hunt/controlled_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -69,19 +70,37 @@ class Watch : public EventTaker {
 
   void on(std::span<const Event> batch, EventOrdinal first) override {
     detector_.on(batch, first);
-    for (const Event& event : batch) {
-      out_.accesses = out_.accesses || is_access(event.kind);
-      if (event.kind != EventKind::kOutcome) continue;
-      out_.outcome = event;
-      out_.text = catalog_.text(static_cast<StringId>(event.address));
-    }
+    for (const Event& event : batch) look(event);
   }
   void on_stretch(const Stretch& stretch) override {
-    out_.accesses = true;
+    out_.accesses = out_.accesses ||
+                    std::any_of(stretch.events.begin(), stretch.events.end(),
+                                [](const CompactEvent& event) { return is_access(event.what()); });
     detector_.on_stretch(stretch);
   }
 
+  // The whole session, for a detector that takes executions.
+  void execute(collect::Session& session) {
+    for (EventOrdinal ordinal = 0;;) {
+      const Result<ExecutionBatch> batch = session.next_executions();
+      if (!batch.ok() || batch->empty()) return;
+      ordinal = detector_.on_executions(*batch, ordinal);
+      for (const Execution& execution : batch->executions) {
+        if (execution.shape == 0 || out_.accesses) continue;
+        out_.accesses = !batch->shapes[execution.shape]->items.empty();
+      }
+      for (const Event& event : batch->events) look(event);
+    }
+  }
+
  private:
+  void look(const Event& event) {
+    out_.accesses = out_.accesses || is_access(event.kind);
+    if (event.kind != EventKind::kOutcome) return;
+    out_.outcome = event;
+    out_.text = catalog_.text(static_cast<StringId>(event.address));
+  }
+
   Detector& detector_;
   const Catalog& catalog_;
   Watched& out_;
@@ -154,7 +173,11 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
                             first = (*session)->pid() == (*launch)->pid(),
                             owned = std::move(*session), attached = std::move(detector)] {
         Watch watch(*attached, owned->catalog(), out);
-        owned->deliver(watch);
+        if (owned->flow() && attached->takes_executions()) {
+          watch.execute(*owned);
+        } else {
+          owned->deliver(watch);
+        }
         out.units = owned->saw_units();
         out.notes = owned->decoder().notes();
         const std::lock_guard lock(mutex);

@@ -50,13 +50,26 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   }
   Near& near = (*near_)[number % kNear];
   near.number = number;
+  near.begin = number << kPageShift;
   near.cells = page.planes[plane].cells.get();
   near.calm = page.calm.get();
+  near.accesses = page.planes[plane].accesses.get();
+  near.one_cell = 0;
+  // Parts of a cell are no whole; parts of a block are all of it.
+  for (unsigned shift = page.shift == block_shift_ ? 0 : page.shift; shift <= page.shift; ++shift) {
+    if (shift < 6) near.one_cell |= 1ull << (1u << shift);
+  }
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);
   near.shift = static_cast<std::uint8_t>(page.shift);
   near.mine = plane < 126 ? static_cast<std::uint8_t>(1 + 2 * plane) : kNeverCalm;
   return near;
+}
+
+AccessRef* Blocks::make_accesses(const Near& near) {
+  Plane& plane = near.page->planes[near.plane];
+  plane.accesses = std::make_unique<AccessRef[]>(near.page->cell_count());
+  return plane.accesses.get();
 }
 
 // Every block of a cell gets a copy of it.

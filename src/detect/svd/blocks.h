@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -54,6 +55,8 @@ struct Cell {
   std::uint32_t unit : 27 {};  // 0 = none
 
   BlockState block_state() const { return static_cast<BlockState>(state); }
+  // Everything but the unit: state << 2 | input << 1 | noted.
+  unsigned kind() const { return std::bit_cast<std::uint32_t>(*this) & 31; }
   void set(BlockState next) { state = static_cast<std::uint32_t>(next) & 7; }
   bool operator==(const Cell&) const = default;
 };
@@ -68,7 +71,7 @@ inline Cell make_cell(UnitId unit, BlockState state, bool input, bool noted) {
   return out;
 }
 
-// Sets of cells by everything but their units: bit (state << 2 | input << 1 | noted).
+// Sets of cells by everything but their units: a bit for each kind.
 class CellKinds {
  public:
   template <typename Has>  // has(state, input, noted)
@@ -80,11 +83,7 @@ class CellKinds {
     }
     return out;
   }
-  bool has(Cell cell) const {
-    return (bits_ >> (static_cast<unsigned>(cell.state) << 2 |
-                      static_cast<unsigned>(cell.input) << 1 | cell.noted) &
-            1) != 0;
-  }
+  bool has(Cell cell) const { return (bits_ >> cell.kind() & 1) != 0; }
 
  private:
   std::uint32_t bits_ = 0;
@@ -111,19 +110,30 @@ class Blocks {
   };
 
   // A page as one thread sees it.
-  struct Near {
+  struct alignas(64) Near {
     std::uint64_t number = ~0ull;
+    Address begin = ~0ull;
     Cell* cells = nullptr;
     std::uint8_t* calm = nullptr;  // nullptr: no other thread
+    AccessRef* accesses = nullptr;
+    std::uint64_t one_cell = 0;  // bit n: an aligned access of n bytes is one cell; twice n: two
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
     std::uint8_t mine = 0;  // what `calm` holds when this plane's reads are calm; plus 1: writes
 
+    bool is_one(std::uint32_t size) const { return (one_cell >> (size & 63) & 1) != 0; }
+    bool is_two(std::uint32_t size) const { return size == 2u << shift && shift < 5; }
+
+    // kNeverCalm is in no cell, nor is the number above it.
+    bool is_calm_for_reads(std::uint64_t cell) const {
+      return calm == nullptr || static_cast<std::uint8_t>(calm[cell] - mine) <= 1;
+    }
+    bool is_calm_for_writes(std::uint64_t cell) const {
+      return calm == nullptr || calm[cell] == mine + 1;
+    }
     bool is_calm(std::uint64_t cell, bool writes) const {
-      if (calm == nullptr) return true;
-      const std::uint8_t who = calm[cell];
-      return who == mine + 1 || (!writes && who == mine && mine != kNeverCalm);
+      return writes ? is_calm_for_writes(cell) : is_calm_for_reads(cell);
     }
   };
 
@@ -135,6 +145,29 @@ class Blocks {
   };
 
   explicit Blocks(std::uint32_t block_size);
+
+  // The page of an access that is one cell, if it is near; else nullptr. Most are.
+  Near* near_of_one(ThreadId thread, Address address, std::uint32_t size) {
+    if (thread != current_) go_to(thread);
+    const std::uint64_t number = address >> kPageShift;
+    Near& near = (*near_)[number % kNear];
+    return near.number == number && (address & (size - 1)) == 0 && size < 64 &&
+                   (near.one_cell >> size & 1) != 0
+               ? &near
+               : nullptr;
+  }
+  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has
+  // it.
+  Near* near_here(Address address, std::uint64_t unaligned) {
+    Near& near = (*near_)[(address >> kPageShift) % kNear];
+    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;
+  }
+  void turn(ThreadId thread) {
+    if (thread != current_) go_to(thread);
+  }
+  static std::uint64_t cell_of(const Near& near, Address address) {
+    return (address & (kPageBytes - 1)) >> near.shift;
+  }
 
   // The cells of an access within one page whose cells it covers as wholes; else a count of 0.
   Run run(ThreadId thread, Address address, std::uint64_t size) {
@@ -158,11 +191,8 @@ class Blocks {
     return plane.accesses == nullptr ? 0 : plane.accesses[cell];
   }
   static void set_access(Near& near, std::uint64_t cell, AccessRef access) {
-    Plane& plane = near.page->planes[near.plane];
-    if (plane.accesses == nullptr) {
-      plane.accesses = std::make_unique<AccessRef[]>(near.page->cell_count());
-    }
-    plane.accesses[cell] = access;
+    if (near.accesses == nullptr) near.accesses = make_accesses(near);
+    near.accesses[cell] = access;
   }
   static void set_calm(Near& near, std::uint64_t cell, Calm calm) {
     near.calm[cell] = static_cast<std::uint8_t>(
@@ -198,6 +228,7 @@ class Blocks {
     return near.number == number ? near : find(thread, number);
   }
   void go_to(ThreadId thread);
+  static AccessRef* make_accesses(const Near& near);
   Near& find(ThreadId thread, std::uint64_t number);
   void far(std::uint64_t number, const Page& page);
   void split(std::uint64_t number, Page& page);

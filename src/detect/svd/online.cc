@@ -9,7 +9,7 @@ namespace {
 // A bound that only tests set: they want numbers collected all the time.
 constexpr std::size_t kSmallCollect = 1024;
 
-bool stored(BlockState state) {
+bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
 }
@@ -33,7 +33,8 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       contexts_(1),
       collect_units_at_(options.collect_bytes),
       collect_sets_at_(options.collect_bytes / 16),
-      collect_always_(options.collect_bytes < kSmallCollect) {}
+      collect_always_(options.collect_bytes < kSmallCollect),
+      glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
 
 std::size_t Online::on(std::span<const Event> batch, EventOrdinal first) {
   const auto stop = [&] { return !violations_.empty() || collect_always_; };
@@ -53,8 +54,46 @@ std::size_t Online::on(std::span<const Event> batch, EventOrdinal first) {
   return taken;
 }
 
+EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
+                        const std::function<void()>& violated) {
+  violated_ = &violated;
+  std::span<const Execution> executions = batch.executions;
+  std::span<const Event> events = batch.events;
+  while (!executions.empty()) {
+    if (executions[0].shape == 0) {
+      for (std::uint32_t i = 0; i < executions[0].who; ++i) one(events[i], next++);
+      events = events.subspan(executions[0].who);
+      executions = executions.subspan(1);
+      continue;
+    }
+    const auto end = std::find_if(executions.begin(), executions.end(),
+                                  [](const Execution& one) { return one.shape == 0; });
+    const auto count = static_cast<std::size_t>(end - executions.begin());
+    next = machine_.run(executions.first(count), batch.shapes, next, [&] {
+      if (collect_always_) collect_when_due();
+    });
+    executions = executions.subspan(count);
+  }
+  collect_when_due();
+  violated_ = nullptr;
+  return next;
+}
+
+void Online::one(const Event& event, EventOrdinal ordinal) {
+  if (event.kind == EventKind::kEnter || event.kind == EventKind::kLeave) {
+    narrator_.on(event);
+    ++moment_;
+    machine_.call(event);
+    return;
+  }
+  if (!is_access(event.kind) && event.kind != EventKind::kSegment) bookkeeping(event);
+  machine_.on(event, ordinal);
+  if (collect_always_) collect_when_due();
+}
+
 void Online::bookkeeping(const Event& event) {
   narrator_.on(event);
+  ++moment_;
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
     blocks_.forget(event.address, event.value);  // memory without a history
   } else if (event.kind == EventKind::kThreadEnd && event.thread < kMaxThread) {
@@ -93,7 +132,7 @@ CellKinds Online::calm_cells(Calm calm) const {
   return CellKinds::where([&](BlockState state, bool input, bool noted) {
     if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return false;
     if (noted) return true;
-    if (!options_.inputs_only && stored(state)) return false;
+    if (!options_.inputs_only && is_stored(state)) return false;
     return calm == Calm::kReads || !input;
   });
 }
@@ -104,7 +143,7 @@ void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
   const BlockState state = cell.block_state();
   if (cell.noted == 0) {
     const bool conflicts =
-        (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && stored(state));
+        (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && is_stored(state));
     if (conflicts) {
       Overwrite overwrite{Blocks::access(plane, number), access_ref(event, ordinal), event.address,
                           event.value};
@@ -142,26 +181,24 @@ Witness Online::remembered(AccessRef access, ThreadId thread, Address address,
   return out;
 }
 
-ContextId Online::context_of(const Event& event) {
+ContextId Online::find_context(const Event& event) {
   const Context context{event.site, narrator_.stacks().current(event.thread),
                         narrator_.locks_held().current(event.thread), event.kind, event.order};
-  if (event.site < last_context_.size()) {
-    const ContextId last = last_context_[event.site];
-    if (contexts_[last] == context) return last;
-  } else {
-    last_context_.resize(event.site + 1, 0);
-  }
+  if (event.site >= last_context_.size()) last_context_.resize(event.site + 1);
+  LastContext& last = last_context_[event.site];
+  last.moment = moment_;
+  if (contexts_[last.context] == context) return last.context;
   const auto [at, is_new] =
       context_ids_.try_emplace(context, static_cast<ContextId>(contexts_.size()));
   if (is_new) {
     // What is not remembered any more is nowhere.
     if (contexts_.size() >> (64 - kOrdinalBits) != 0) {
       at->second = 0;
-      return 0;
+    } else {
+      contexts_.push_back(context);
     }
-    contexts_.push_back(context);
   }
-  return last_context_[event.site] = at->second;
+  return last.context = at->second;
 }
 
 // The unit grows no further; its blocks are thread-local again until proven otherwise.
@@ -172,32 +209,45 @@ void Online::end_unit(UnitId unit) {
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item,
+                          Address address, ThreadId thread, EventOrdinal ordinal) {
+  Event event = item.event;
+  event.thread = thread;
+  event.address = address;
+  return load_cell(near, number, event, ordinal);
+}
+
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
+                          EventOrdinal ordinal) {
+  if (!near.is_calm(number, is_write(event.kind))) tell_others(near, number, event, ordinal);
+  return load_run({&near, number, 1}, event, ordinal);
+}
+
 // Of cells that are alike, and whose other threads have been told.
-UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
   Cell* const cells = run.near->cells + run.first;
   Cell cell = cells[0];
   if (const UnitId unit = units_.live(cell.unit); unit != 0) {
     const BlockState state = cell.block_state();
-    if (state == BlockState::kStoredShared) {
-      if (unit != kNobody) end_unit(unit);
-    } else if (cell.noted == 0 || state != BlockState::kLoadedShared) {
-      if (state == BlockState::kStored || cell.unit != unit) {
-        if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-        cell.unit = unit & kMaxUnit;
-        std::fill_n(cells, run.count, cell);
-      }
-      return stored(state) ? unit | kComputed : unit;
+    if (kReadOn.has(cell)) {
+      if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
+      cell.unit = unit & kMaxUnit;
+      for (std::uint64_t i = 0; i < run.count; ++i) cells[i] = cell;
+      return is_stored(state) ? unit | kComputed : unit;
     }
+    if (state == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
-  std::fill_n(cells, run.count, make_cell(unit, BlockState::kLoaded, true, false));
   const AccessRef access = access_ref(event, ordinal);
-  for (std::uint64_t i = 0; i < run.count; ++i)
+  for (std::uint64_t i = 0; i < run.count; ++i) {
+    cells[i] = make_cell(unit, BlockState::kLoaded, true, false);
     Blocks::set_access(*run.near, run.first + i, access);
+  }
   return unit;
 }
 
-UnitSet Online::load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
+UnitSet Online::load_several(const Event& event, EventOrdinal ordinal) {
+  const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
   if (run.count == 0) return load_many(event, ordinal);
   tell_others_if_due(run, event, ordinal);
   return alike(run) ? load_run(run, event, ordinal) : load_many(event, ordinal);
@@ -227,7 +277,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
                         (cell.noted != 0 && state == BlockState::kLoadedShared);
       if (unit != 0 && !anew) {
         if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-        if (stored(state)) computed = kComputed;
+        if (is_stored(state)) computed = kComputed;
         all = units_.merge(all, unit);
         continue;
       }
@@ -240,40 +290,36 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
   return all | computed;
 }
 
-void Online::store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
-                        EventOrdinal ordinal) {
-  Cell& cell = near.cells[number];
-  const UnitId before = units_.live(cell.unit);
-  BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
-  if (state == BlockState::kIdle || state == BlockState::kLoaded) {
-    state = BlockState::kStored;
-  } else if (state == BlockState::kLoadedShared) {
-    state = BlockState::kStoredShared;
-  }
-  const bool input = before == owner && cell.input != 0;
-  const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-  cell = make_cell(owner, state, input, stays && cell.noted != 0);
-  if (!options_.inputs_only) Blocks::set_access(near, number, access_ref(event, ordinal));
-}
-
 void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner) {
   const auto store_run = [&](const Blocks::Run& run) {
     tell_others_if_due(run, event, ordinal);
-    for (std::uint64_t i = 0; i < run.count; ++i)
-      store_cell(*run.near, run.first + i, owner, event, ordinal);
+    for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
+      run.near->cells[i] = stored(run.near->cells[i], owner);
+      if (!options_.inputs_only) Blocks::set_access(*run.near, i, access_ref(event, ordinal));
+    }
   };
   const ThreadId thread = thread_of(event);
-  const Blocks::Run run = blocks_.run(thread, event.address, event.size);
-  if (run.count != 0) {
+  if (Blocks::Near* near = blocks_.near_of_one(thread, event.address, event.size);
+      near != nullptr) {
+    store_run({near, Blocks::cell_of(*near, event.address), 1});
+  } else if (const Blocks::Run run = blocks_.run(thread, event.address, event.size);
+             run.count != 0) {
     store_run(run);
   } else {
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
-  if (event.site >= last_stores_.size()) last_stores_.resize(event.site + 1);
-  if (last_stores_[event.site].unit != owner) {
-    last_stores_[event.site] = {owner, thread, access_ref(event, ordinal), event.address,
-                                event.size};
+  if (event.site >= last_store_units_.size() || last_store_units_[event.site] != owner)
+    remember_store(event, ordinal, owner);
+}
+
+void Online::remember_store(const Event& event, EventOrdinal ordinal, UnitId owner) {
+  if (event.site >= last_store_units_.size()) {
+    last_store_units_.resize(event.site + 1);
+    last_stores_.resize(event.site + 1);
   }
+  last_store_units_[event.site] = owner;
+  last_stores_[event.site] = {thread_of(event), access_ref(event, ordinal), event.address,
+                              event.size};
 }
 
 Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
@@ -284,12 +330,14 @@ Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
 void Online::store(const Event& event, EventOrdinal ordinal, Tags data, Tags address,
                    Control control) {
   write(event, ordinal, data, 0, address, control);
+  tell_violations();
 }
 
 Online::Tag Online::update(const Event& event, EventOrdinal ordinal, Tags data, Tags address,
                            Control control) {
   const Tag read = load(event, ordinal, address, control);
   write(event, ordinal, data, read, address, control);
+  tell_violations();
   return read;
 }
 
@@ -322,9 +370,7 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
   store_blocks(event, ordinal, owner);
 }
 
-// What an edge's branch decided is connected to the branch only where control connects at all.
-Online::Tag Online::choose(ThreadId thread, Tag value, Control edge) {
-  if (!options_.merge_control || edge == 0) return value;
+Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {
   units_.for_each_condition(edge, [&](UnitSet units) { value = join(thread, value, units); });
   return value;
 }
@@ -353,6 +399,10 @@ void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Throu
   });
 }
 
+void Online::tell_violations() {
+  if (violated_ != nullptr && !violations_.empty()) (*violated_)();
+}
+
 std::vector<UnitMember> Online::members(UnitId unit) {
   const UnitId wanted = units_.live(unit);
   if (wanted == 0) return {};
@@ -367,8 +417,9 @@ std::vector<UnitMember> Online::members(UnitId unit) {
         if (cell.input != 0 && units_.live(cell.unit) == wanted)
           add(remembered(access, thread, address, size), true);
       });
-  for (const LastStore& last : last_stores_) {
-    if (units_.live(last.unit) == wanted)
+  for (SiteId site = 0; site < last_stores_.size(); ++site) {
+    const LastStore& last = last_stores_[site];
+    if (units_.live(last_store_units_[site]) == wanted)
       add(remembered(last.access, last.thread, last.address, last.size), false);
   }
   std::vector<UnitMember> out;
@@ -401,7 +452,7 @@ void Online::collect_when_due() {
       };
       cells(false);
       cells(true);
-      for (LastStore& last : last_stores_) renumbering.weak(last.unit);
+      for (UnitId& unit : last_store_units_) renumbering.weak(unit);
     });
     blocks_.shrink();
     collect_units_at_ =

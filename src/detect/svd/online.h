@@ -61,9 +61,11 @@
 #include "flow/machine.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -100,8 +102,18 @@ class Online {
   // violation can be described best while its event is the last one.
   std::size_t on(std::span<const Event> batch, EventOrdinal first);
 
+  // Takes all of the batch, and calls `violated` whenever there are violations, right after the
+  // statement that showed them. Returns the ordinal of what comes next.
+  EventOrdinal on(const ExecutionBatch& batch, EventOrdinal first,
+                  const std::function<void()>& violated);
+
   // Violations since the last call.
   std::vector<Violation> take_violations() { return std::exchange(violations_, {}); }
+  // The same; what `taken` held before is forgotten, its memory is used again.
+  void take_violations(std::vector<Violation>& taken) {
+    taken.clear();
+    taken.swap(violations_);
+  }
 
   // The unit's statements, in the order in which they happened, each with its latest instance.
   // A store that has since been executed for another unit is left out. Looks at all of the shadow
@@ -130,7 +142,70 @@ class Online {
                  Control outer) {
     return units_.control(segment, units_.compared(condition), outer);
   }
-  Tag choose(ThreadId thread, Tag value, Control edge);
+  // What an edge's branch decided is connected to the branch only where control connects at all.
+  Tag choose(ThreadId thread, Tag value, Control edge) {
+    return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
+  }
+  bool choices() const { return options_.merge_control; }
+  void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
+  // Accesses of one or two cells, for the usual options.
+  [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
+                                               ThreadId thread, EventOrdinal ordinal, Tag& value) {
+    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
+    if (near == nullptr || !glances_) [[unlikely]]
+      return false;
+    const std::uint64_t number = Blocks::cell_of(*near, address);
+    const Cell cell = near->cells[number];
+    const bool again =
+        near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
+    if (near->is_one(item.event.size)) {
+      value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
+      return true;
+    }
+    if (!again || !near->is_two(item.event.size) || near->cells[number + 1] != cell ||
+        !near->is_calm_for_reads(number + 1)) {
+      return false;
+    }
+    value = tag_of(cell);
+    return true;
+  }
+  // What was computed by one unit, or by units that are merged here, none with a note.
+  [[gnu::always_inline]] bool store_at_a_glance(const LiveItem& item, Address address,
+                                                ThreadId thread, EventOrdinal ordinal, Tags data,
+                                                Tags addresses, Control control) {
+    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
+    if (near == nullptr || !glances_) [[unlikely]]
+      return false;
+    const std::uint64_t number = Blocks::cell_of(*near, address);
+    const bool two = !near->is_one(item.event.size);
+    if (!near->is_calm_for_writes(number)) return false;
+    if (two && !(near->is_two(item.event.size) && near->is_calm_for_writes(number + 1)))
+      return false;
+    if (units_.any_noted() &&
+        !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control))) {
+      return false;
+    }
+    UnitId owner = 0;
+    for (std::uint32_t i = 0; i < data.size(); ++i) {
+      if (data[i] >= kSetBit) return false;
+      const UnitId unit = units_.live(data[i] & ~kComputed);
+      if (units_.noted(unit)) return false;
+      owner = units_.merge(owner, unit);
+    }
+    if (owner == 0) owner = units_.create();
+    Cell* const cells = near->cells + number;
+    if (cells[0].unit != owner || !kStoredAgain.has(cells[0])) cells[0] = stored(cells[0], owner);
+    if (two && (cells[1].unit != owner || !kStoredAgain.has(cells[1])))
+      cells[1] = stored(cells[1], owner);
+    if (item.event.site >= last_store_units_.size() ||
+        last_store_units_[item.event.site] != owner) {
+      Event event = item.event;
+      event.thread = thread;
+      event.address = address;
+      remember_store(event, ordinal, owner);
+    }
+    return true;
+  }
 
  private:
   struct Context {
@@ -147,15 +222,23 @@ class Online {
     }
   };
 
+  // The context that came last, good for as long as no thread's stack and locks change and the
+  // thread is the same: one moment.
+  struct LastContext {
+    std::uint64_t moment = 0;
+    ContextId context = 0;
+  };
+
   // A statement's first store for the last of its units, for the drawing of that unit.
   struct LastStore {
-    UnitId unit{};
     ThreadId thread{};
     AccessRef access{};
     Address address{};
     std::uint32_t size{};
   };
 
+  Tag chosen(ThreadId thread, Tag value, Control edge);
+  void one(const Event& event, EventOrdinal ordinal);
   void bookkeeping(const Event& event);
   CellKinds calm_cells(Calm calm) const;
   void tell_others(Blocks::Near& near, std::uint64_t cell, const Event& event,
@@ -172,8 +255,20 @@ class Online {
     return std::uint64_t{context_of(event)} << kOrdinalBits |
            (ordinal & ((1ull << kOrdinalBits) - 1));
   }
+  ContextId context_of(const Event& event) {
+    if (event.thread != moment_thread_) {
+      moment_thread_ = event.thread;
+      ++moment_;
+    }
+    if (event.site >= last_context_.size()) return find_context(event);
+    const LastContext last = last_context_[event.site];
+    const Context& context = contexts_[last.context];
+    const bool same =
+        last.moment == moment_ && context.kind == event.kind && context.order == event.order;
+    return same ? last.context : find_context(event);
+  }
   Witness remembered(AccessRef access, ThreadId thread, Address address, std::uint32_t size) const;
-  ContextId context_of(const Event& event);
+  ContextId find_context(const Event& event);
 
   static ThreadId thread_of(const Event& event) { return std::min(event.thread, kMaxThread); }
   // A run of cells that are alike can be treated as one.
@@ -191,25 +286,67 @@ class Online {
                (state == BlockState::kLoadedShared && !noted);
       });
   UnitSet load_blocks(const Event& event, EventOrdinal ordinal) {
-    const Blocks::Run run = blocks_.run(thread_of(event), event.address, event.size);
-    if (run.count == 1 && run.near->is_calm(run.first, is_write(event.kind))) {
-      const Cell cell = run.near->cells[run.first];
-      if (kReadAgain.has(cell) && units_.is_live_root(cell.unit))
-        return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+    Blocks::Near* const near = blocks_.near_of_one(thread_of(event), event.address, event.size);
+    if (near == nullptr) return load_several(event, ordinal);
+    const std::uint64_t number = Blocks::cell_of(*near, event.address);
+    const Cell cell = near->cells[number];
+    if (near->is_calm(number, is_write(event.kind)) && kReadAgain.has(cell) &&
+        units_.is_live_root(cell.unit)) {
+      return tag_of(cell);
     }
-    return load_slowly(run, event, ordinal);
+    return load_cell(*near, number, event, ordinal);
   }
-  UnitSet load_slowly(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
+  static UnitSet tag_of(Cell cell) {
+    return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+  }
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
+                    ThreadId thread, EventOrdinal ordinal);
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
+                    EventOrdinal ordinal);
+  UnitSet load_several(const Event& event, EventOrdinal ordinal);
   Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);
   UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
-  void store_cell(Blocks::Near& near, std::uint64_t number, UnitId owner, const Event& event,
-                  EventOrdinal ordinal);
+  // The cell of a block that `owner` stores.
+  Cell stored(Cell cell, UnitId owner) {
+    const UnitId before = units_.live(cell.unit);
+    BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
+    if (state == BlockState::kIdle || state == BlockState::kLoaded) {
+      state = BlockState::kStored;
+    } else if (state == BlockState::kLoadedShared) {
+      state = BlockState::kStoredShared;
+    }
+    const bool input = before == owner && cell.input != 0;
+    const bool stays = input && options_.inputs_only;  // it is about the unit's first read
+    return make_cell(owner, state, input, stays && cell.noted != 0);
+  }
+  // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
+  static constexpr CellKinds kStoredAgain =
+      CellKinds::where([](BlockState state, bool input, bool noted) {
+        return (state == BlockState::kStored || state == BlockState::kStoredShared ||
+                state == BlockState::kTrueDep) &&
+               (input || !noted);
+      });
+  // Cells whose unit a load joins.
+  static constexpr CellKinds kReadOn =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
+      });
+  bool are_calm(Tags tags) {
+    for (std::uint32_t i = 0; i < tags.size(); ++i) {
+      if (tags[i] >= kSetBit) return false;
+      const UnitId unit = units_.live(tags[i] & ~kComputed);
+      if (unit != 0 && units_.noted(unit)) return false;
+    }
+    return true;
+  }
+  void remember_store(const Event& event, EventOrdinal ordinal, UnitId owner);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
   void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
+  void tell_violations();
   void end_unit(UnitId unit);
   void collect_when_due();
 
@@ -222,13 +359,18 @@ class Online {
   Narrator narrator_;
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
-  std::vector<ContextId> last_context_;  // by site: the one that came last
-  std::vector<LastStore> last_stores_;   // by site
+  std::vector<LastContext> last_context_;  // by site
+  std::uint64_t moment_ = 1;
+  ThreadId moment_thread_ = ~0u;
+  std::vector<UnitId> last_store_units_;  // by site
+  std::vector<LastStore> last_stores_;    // by site
   std::vector<Violation> violations_;
+  const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
   std::size_t collect_units_at_;
   std::size_t collect_sets_at_;
   bool collect_always_;
+  bool glances_;  // the options are the usual ones, for which the quick ways are made
 };
 
 }  // namespace heddle::svd

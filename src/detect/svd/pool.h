@@ -1,32 +1,83 @@
-// A vector that never moves its elements and never needs twice its size while it grows.
+// A vector of plain values that grows without copying and without needing twice its size.
+//
+// Elements are one array, because every access of the program asks for some of them. Above a
+// megabyte the array is a mapping of its own, which the kernel moves to a larger place when it must
+// grow; memory is taken as it is touched. References do not survive push_back.
 #pragma once
 
+#include "base/check.h"
+
 #include <cstddef>
-#include <memory>
-#include <vector>
+#include <cstdlib>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <sys/mman.h>
 
 namespace heddle::svd {
 
-template <typename T, unsigned kShift = 10>
+template <typename T>
 class Pool {
+  static_assert(std::is_trivially_copyable_v<T>);
+
  public:
+  Pool() = default;
+  Pool(Pool&& other) noexcept { swap(other); }
+  Pool& operator=(Pool&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Pool() {
+    if (is_mapped(room_)) {
+      munmap(data_, room_ * sizeof(T));
+    } else {
+      std::free(data_);
+    }
+  }
+
   std::size_t size() const { return size_; }
-  T& operator[](std::size_t i) { return chunks_[i >> kShift][i & kMask]; }
-  const T& operator[](std::size_t i) const { return chunks_[i >> kShift][i & kMask]; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
 
   // Returns the new element's index.
-  std::size_t push_back(const T& value) {
-    if (size_ >> kShift == chunks_.size())
-      chunks_.push_back(std::make_unique_for_overwrite<T[]>(kMask + 1));
-    (*this)[size_] = value;
+  std::size_t push_back(T value) {
+    if (size_ == room_) grow();
+    data_[size_] = value;
     return size_++;
   }
 
  private:
-  static constexpr std::size_t kMask = (std::size_t{1} << kShift) - 1;
+  static constexpr std::size_t kFirst = 64;
 
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  static bool is_mapped(std::size_t room) { return room * sizeof(T) >= std::size_t{1} << 20; }
+
+  void grow() {
+    const std::size_t room = room_ == 0 ? kFirst : 2 * room_;
+    void* grown = nullptr;
+    if (!is_mapped(room)) {
+      grown = std::realloc(data_, room * sizeof(T));
+    } else if (is_mapped(room_)) {
+      grown = mremap(data_, room_ * sizeof(T), room * sizeof(T), MREMAP_MAYMOVE);
+    } else {
+      grown = mmap(nullptr, room * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                   -1, 0);
+      if (grown != MAP_FAILED && data_ != nullptr) std::memcpy(grown, data_, size_ * sizeof(T));
+      std::free(data_);
+    }
+    HEDDLE_CHECK(grown != nullptr && grown != MAP_FAILED);
+    data_ = static_cast<T*>(grown);
+    room_ = room;
+  }
+  void swap(Pool& other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
+  }
+
+  T* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t room_ = 0;
 };
 
 }  // namespace heddle::svd

@@ -42,11 +42,19 @@ void SvdDetector::on(std::span<const Event> batch, EventOrdinal first) {
     const std::size_t count = online_.on(batch, first);
     batch = batch.subspan(count);
     first += count;
-    const std::vector<Violation> violations = online_.take_violations();
-    for (std::size_t i = 0, end = 0; i < violations.size(); i = end) {
-      while (end < violations.size() && violations[end].unit == violations[i].unit) ++end;
-      take(std::span(violations).subspan(i, end - i));
-    }
+    take_violations();
+  }
+}
+
+EventOrdinal SvdDetector::on_executions(const ExecutionBatch& batch, EventOrdinal first) {
+  return online_.on(batch, first, [this] { take_violations(); });
+}
+
+void SvdDetector::take_violations() {
+  online_.take_violations(taken_);
+  for (std::size_t i = 0, end = 0; i < taken_.size(); i = end) {
+    while (end < taken_.size() && taken_[end].unit == taken_[i].unit) ++end;
+    take(std::span(std::as_const(taken_)).subspan(i, end - i));
   }
 }
 

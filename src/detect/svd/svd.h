@@ -21,6 +21,8 @@ class SvdDetector : public Detector {
   SvdDetector(const Catalog& catalog, const OnlineOptions& options);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
+  bool takes_executions() const override { return true; }
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
 
   const Online& online() const { return online_; }
@@ -28,12 +30,14 @@ class SvdDetector : public Detector {
  private:
   using Key = std::tuple<SiteId, SiteId, SiteId>;
 
+  void take_violations();
   // The violations of one unit that one store shows.
   void take(std::span<const Violation> violations);
   Finding describe(std::span<const Violation> violations, const Violation& main);
   void draw_unit(Finding& finding, const Violation& main);
 
   Online online_;
+  std::vector<Violation> taken_;
   std::map<Key, std::size_t> known_;
   std::vector<Finding> findings_;  // in order of first occurrence
 };

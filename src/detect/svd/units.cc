@@ -14,13 +14,9 @@ Units::Units(std::uint32_t set_limit, std::size_t note_limit)
   notes_.push_back({});
 }
 
-UnitId Units::create() {
-  ++created_;
-  if (words_.size() > kMaxUnit) {
-    if (live(kMaxUnit) == 0) words_[kMaxUnit] = 0;
-    return live(kMaxUnit);
-  }
-  return static_cast<UnitId>(words_.push_back(0));
+UnitId Units::create_beyond() {
+  if (live(kMaxUnit) == 0) words_[kMaxUnit] = 0;
+  return live(kMaxUnit);
 }
 
 // Follows the parents and shortens the way for those who come later.
@@ -104,21 +100,14 @@ UnitSet Units::several_compared(UnitSet set) {
   return computed ? merge_all(0, set) : set;
 }
 
-UnitId Units::merge(UnitId a, UnitId b) {
-  if (a == b || b == 0) return a;
-  if (a == 0) return b;
-  if (a > b) std::swap(a, b);  // the older one stays: chains of merges stay short
-  if (words_[b] == kNoted) {
-    ++merge_alarms_;
-    const NoteList notes = lists_.find(b)->second;
-    lists_.erase(b);
-    append(lists_[a], notes);
-    words_[a] = kNoted;
-  } else if (words_[a] == kNoted) {
-    ++merge_alarms_;
-  }
-  words_[b] = a;
-  return a;
+// One of them, at least, has some.
+void Units::move_notes(UnitId to, UnitId from) {
+  ++merge_alarms_;
+  if (words_[from] != kNoted) return;
+  const NoteList notes = lists_.find(from)->second;
+  lists_.erase(from);
+  append(lists_[to], notes);
+  words_[to] = kNoted;
 }
 
 UnitId Units::merge_several(UnitId into, UnitSet set) {
@@ -195,7 +184,7 @@ void Units::note(UnitId id, ThreadId owner, const Overwrite& overwrite) {
 // ---- control
 // -------------------------------------------------------------------------------------
 
-Control Units::control(SegmentId branch, UnitSet condition, Control outer) {
+Control Units::new_control(SegmentId branch, UnitSet condition, Control outer) {
   if (outer != 0 && (controls_[outer].branches & bit_of(branch)) != 0) {
     // A loop's branch is usually controlled by its own last execution.
     if (controls_[outer].branch == branch) {
@@ -205,18 +194,18 @@ Control Units::control(SegmentId branch, UnitSet condition, Control outer) {
       outer = without(branch, outer);
     }
   }
-  return condition == 0 ? outer : new_control(branch, condition, outer);
+  return condition == 0 ? outer : add_control(branch, condition, outer);
 }
 
 Control Units::without(SegmentId branch, Control control) {
-  std::vector<Control> kept;
+  kept_.clear();
   Control at = control;
-  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer) kept.push_back(at);
+  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer) kept_.push_back(at);
   if (at == 0) return control;
   at = controls_[at].outer;
-  for (; !kept.empty(); kept.pop_back()) {
-    const ControlNode& node = controls_[kept.back()];
-    at = new_control(node.branch, node.condition, at, node.asked);
+  for (; !kept_.empty(); kept_.pop_back()) {
+    const ControlNode node = controls_[kept_.back()];
+    at = add_control(node.branch, node.condition, at, node.asked);
   }
   return at;
 }

@@ -67,14 +67,15 @@ class Units {
  public:
   explicit Units(std::uint32_t set_limit = 32, std::size_t note_limit = 256);
 
-  UnitId create();
+  UnitId create() {
+    ++created_;
+    if (words_.size() > kMaxUnit) return create_beyond();
+    return static_cast<UnitId>(words_.push_back(0));
+  }
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
   // Whether it is a unit, alive and not merged into another.
-  bool is_live_root(UnitId id) const {
-    const Word word = words_[id];
-    return word == 0 || word == kNoted;
-  }
+  bool is_live_root(UnitId id) const { return words_[id] <= kNoted; }
   void end(UnitId id);
 
   UnitSet join(UnitSet a, UnitSet b);
@@ -105,18 +106,27 @@ class Units {
   void set_merge_alarms(std::uint64_t alarms) { merge_alarms_ = alarms; }
 
   // ---- control ----
-  Control control(SegmentId branch, UnitSet condition, Control outer);
+  Control control(SegmentId branch, UnitSet condition, Control outer) {
+    const ControlNode& last = controls_[outer];
+    if (last.branch == branch && last.condition == condition) return outer;  // a loop's, usually
+    if (condition == 0 && (last.branches & bit_of(branch)) == 0) return outer;
+    return new_control(branch, condition, outer);
+  }
   template <typename Visit>  // visit(condition)
   void for_each_condition(Control control, Visit visit) const {
     for (; control != 0; control = controls_[control].outer) visit(controls_[control].condition);
   }
+  // Whether no unit of a condition can have got notes since this was last asked.
+  bool is_calm(ThreadId thread, Control control) const {
+    return control == 0 || controls_[control].asked == alarms_of(thread);
+  }
   // Calls visit(condition) for those whose units may have got notes since this was last asked.
   template <typename Visit>
   void for_each_alarmed_condition(ThreadId thread, Control control, Visit visit) {
-    const std::uint64_t now = merge_alarms_ + (thread < alarms_.size() ? alarms_[thread] : 0);
+    const std::uint64_t now = alarms_of(thread);
     while (control != 0 && controls_[control].asked != now) {
-      ControlNode& node = controls_[control];
-      node.asked = now;
+      const ControlNode node = controls_[control];
+      controls_[control].asked = now;
       visit(node.condition);
       control = node.outer;
     }
@@ -144,11 +154,13 @@ class Units {
   template <bool kMoveUnits>
   struct Renumbering;
 
-  // 0: a live root; kNoted: the same, with notes; kEnded: a root that has ended; else the parent.
+  // 0: a live root; kNoted: the same, with notes; kEnded: a root that has ended; else the parent,
+  // which kNobody, unit 1, never is.
   using Word = std::uint32_t;
   static constexpr Word kEnded = 0xffffffffu;
-  static constexpr Word kNoted = 0xfffffffeu;
-  static bool is_root(Word word) { return word == 0 || word >= kNoted; }
+  static constexpr Word kNoted = 1;
+  static_assert(kNobody == kNoted);
+  static bool is_root(Word word) { return word <= kNoted || word == kEnded; }
 
   struct NoteNode {
     Overwrite overwrite;
@@ -175,8 +187,12 @@ class Units {
   // Calls visit(one unit, with or without kComputed) for every element, dead ones included.
   template <typename Visit>
   void for_each_element(UnitSet set, Visit visit);
+  std::uint64_t alarms_of(ThreadId thread) const {
+    return merge_alarms_ + (thread < alarms_.size() ? alarms_[thread] : 0);
+  }
   static std::uint64_t bit_of(SegmentId branch) { return 1ull << (branch & 63); }
-  Control new_control(SegmentId branch, UnitSet condition, Control outer,
+  Control new_control(SegmentId branch, UnitSet condition, Control outer);
+  Control add_control(SegmentId branch, UnitSet condition, Control outer,
                       std::uint64_t asked = ~0ull) {
     return static_cast<Control>(controls_.push_back(
         {branch, condition, outer, asked, controls_[outer].branches | bit_of(branch)}));
@@ -187,11 +203,13 @@ class Units {
   }
   UnitSet several_compared(UnitSet set);
   UnitId merge_several(UnitId into, UnitSet set);
+  void move_notes(UnitId to, UnitId from);
   UnitSet pair(UnitSet a, UnitSet b, std::uint32_t size);
   UnitSet shrink(UnitSet set);
   Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
   UnitId live_slowly(UnitId id);
+  UnitId create_beyond();
   std::uint32_t new_note(const Overwrite& overwrite);
   void free_notes(NoteList list);
   void append(NoteList& to, NoteList from);
@@ -203,7 +221,7 @@ class Units {
 
   std::uint32_t set_limit_;
   std::size_t note_limit_;
-  Pool<Word, 13> words_;  // by unit
+  Pool<Word> words_;  // by unit
   Pool<Pair> pairs_;
   Pool<ControlNode> controls_;
   absl::flat_hash_map<UnitId, NoteList> lists_;  // of live roots
@@ -211,15 +229,24 @@ class Units {
   std::uint32_t free_note_ = 0;  // a list of nodes
   std::size_t free_notes_ = 0;
   std::vector<UnitSet> walk_;  // scratch of for_each_live
+  std::vector<Control> kept_;  // scratch of without
   std::size_t created_ = 0;
   std::vector<std::uint64_t> alarms_;  // by thread: how often one of its units got a note
   std::uint64_t merge_alarms_ = 0;
 };
 
 inline UnitId Units::live(UnitId id) {
-  if (id == 0) return 0;
-  const Word word = words_[id];
-  return word == 0 || word == kNoted ? id : live_slowly(id);
+  const Word word = words_[id];  // of 0 it says that it has ended
+  return word <= kNoted ? id : word == kEnded ? 0 : live_slowly(id);
+}
+
+inline UnitId Units::merge(UnitId a, UnitId b) {
+  if (a == b || b == 0) return a;
+  if (a == 0) return b;
+  if (a > b) std::swap(a, b);  // the older one stays: chains of merges stay short
+  if ((words_[a] | words_[b]) != 0) move_notes(a, b);
+  words_[b] = a;
+  return a;
 }
 
 template <typename Take>
