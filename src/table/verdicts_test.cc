@@ -35,6 +35,9 @@ TEST(Compare, FalseAlarmsByAddressNeedNotComeAgain) {
   EXPECT_FALSE(compare(fixed, {{"svd", false}}).empty());
   EXPECT_FALSE(compare(program(false, {{"avio-h", false}}), {{"avio-h", true}}).empty());
   EXPECT_FALSE(compare(program(true, {{"avio-h", true}}), {{"avio-h", false}}).empty());
+  Program by_address = program(true, {{"avio-h", true}});
+  by_address.why["avio-h"] = "depends on addresses";
+  EXPECT_TRUE(compare(by_address, {{"avio-h", false}}).empty());
 }
 
 TEST(Unexplained, AReportOfACorrectProgramNeedsAReason) {
