@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -19,24 +18,23 @@ constexpr std::size_t kAlignment = 64;
 }  // namespace
 
 void Arena::Release::operator()(void* piece) const {
-  std::free(piece);
+  munmap(piece, bytes);
 }
 
 void* Arena::take(std::size_t bytes) {
   HEDDLE_CHECK(std::has_single_bit(bytes) && bytes >= kAlignment && bytes <= kLargest);
   taken_ += bytes;
   std::vector<void*>& free = free_[static_cast<std::size_t>(std::countr_zero(bytes))];
-  void* block = nullptr;
   if (!free.empty()) {
-    block = free.back();
+    void* const block = free.back();
     free.pop_back();
-  } else {
-    if (bytes > left_) add_piece(bytes);
-    block = next_;
-    next_ += bytes;
-    left_ -= bytes;
+    return std::memset(block, 0, bytes);
   }
-  return std::memset(block, 0, bytes);
+  if (bytes > left_) add_piece(bytes);
+  void* const block = next_;  // the kernel's memory is zero
+  next_ += bytes;
+  left_ -= bytes;
+  return block;
 }
 
 void Arena::give_back(void* block, std::size_t bytes) {
@@ -48,12 +46,12 @@ void Arena::give_back(void* block, std::size_t bytes) {
 void Arena::add_piece(std::size_t at_least) {
   const std::size_t wanted = kFirstPiece << std::min<std::size_t>(pieces_.size(), 5);
   const std::size_t bytes = std::max(wanted, at_least);
-  const bool huge = bytes >= kHugePage;
-  void* const piece = std::aligned_alloc(huge ? kHugePage : kAlignment, bytes);
-  HEDDLE_CHECK(piece != nullptr);
-  pieces_.emplace_back(piece);
+  void* const piece =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  HEDDLE_CHECK(piece != MAP_FAILED);
+  pieces_.emplace_back(piece, Release{bytes});
   // Refused where huge pages are not to be had: ordinary ones do as well, slower.
-  if (huge) madvise(piece, bytes, MADV_HUGEPAGE);
+  if (bytes >= kHugePage) madvise(piece, bytes, MADV_HUGEPAGE);
   next_ = static_cast<std::byte*>(piece);
   left_ = bytes;
 }

@@ -24,6 +24,7 @@ class Arena {
 
  private:
   struct Release {
+    std::size_t bytes;
     void operator()(void* piece) const;
   };
 

@@ -148,24 +148,26 @@ void Shadow::visit_halves(const Visit& visit, Chunk& chunk, std::size_t place, s
 }
 
 // Those with the same past together.
-void Shadow::visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask) {
+void Shadow::visit_bytes(const Visit& visit, const ByteCell& cell, std::uint8_t mask) {
+  auto& all = cell.bytes.last;
   std::uint8_t left = mask;
   while (left != 0) {
     const auto first = static_cast<unsigned>(std::countr_zero(left));
-    Stamp& last = bytes.last[first];
+    Stamp& last = all[first];
     if (stays(last)) {
       left = static_cast<std::uint8_t>(left & ~(1u << first));
-      go_on(visit, last, bytes.shared != nullptr ? &bytes.shared->write[first] : nullptr);
+      SharedBytes* const shared = cell.shared();
+      go_on(visit, last, shared != nullptr ? &shared->write[first] : nullptr);
       continue;
     }
-    SharedBytes& shared = shared_of(bytes);
+    SharedBytes& shared = make_shared(cell);
     const bool was_shared = (last & kShared) != 0;
     std::uint8_t alike = 0;
     bool others = false;  // with the same history
     for (unsigned n = 0; n < 8; ++n) {
-      const bool same_history = was_shared && (bytes.last[n] & kShared) != 0 &&
-                                shared.history[n] == shared.history[first];
-      const bool same = bytes.last[n] == last &&
+      const bool same_history =
+          was_shared && (all[n] & kShared) != 0 && shared.history[n] == shared.history[first];
+      const bool same = all[n] == last &&
                         (!was_shared || (same_history && shared.write[n] == shared.write[first]));
       if (same && (left >> n & 1) != 0) {
         alike = static_cast<std::uint8_t>(alike | 1u << n);
@@ -177,7 +179,7 @@ void Shadow::visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask) {
     pass(visit, alike, last, shared.write[first], shared.history[first]);
     for (unsigned n = first + 1; n < 8; ++n) {
       if ((alike >> n & 1) == 0) continue;
-      bytes.last[n] = last;
+      all[n] = last;
       shared.write[n] = shared.write[first];
       shared.history[n] = shared.history[first];
     }
@@ -185,44 +187,48 @@ void Shadow::visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask) {
   }
 }
 
-// The bytes of a cell that is kept by bytes, from now on if not already.
-Shadow::Bytes& Shadow::by_bytes(Chunk& chunk, std::size_t place) {
+// A cell as one that is kept by bytes, from now on if not already.
+Shadow::ByteCell Shadow::by_bytes(Chunk& chunk, std::size_t place) {
   Stamps& last = chunk.last[place];
-  if (last[1] == kByBytes) return bytes_[static_cast<std::uint32_t>(last[0])];
+  SharedHalves& halves = chunk.shared[place];
+  if (last[1] == kByBytes) return {bytes_[static_cast<std::uint32_t>(last[0])], halves};
   const std::uint32_t index = bytes_.add(arena_);
   HEDDLE_CHECK(index >> kOrdinalShift == 0);
-  Bytes& bytes = bytes_[index];
-  for (std::size_t n = 0; n < 8; ++n) bytes.last[n] = last[n / 4];
+  const ByteCell cell{bytes_[index], halves};
+  for (std::size_t n = 0; n < 8; ++n) cell.bytes.last[n] = last[n / 4];
+  const SharedHalves before = halves;
+  halves.write[0] = 0;
   if (((last[0] | last[1]) & kShared) != 0) {
-    SharedBytes& shared = shared_of(bytes);
+    SharedBytes& shared = make_shared(cell);
     for (std::size_t n = 0; n < 8; ++n) {
-      shared.write[n] = chunk.shared[place].write[n / 4];
-      shared.history[n] = chunk.shared[place].history[n / 4];
+      shared.write[n] = before.write[n / 4];
+      shared.history[n] = before.history[n / 4];
     }
   }
   last = {index, kByBytes};
-  return bytes;
+  return cell;
 }
 
-Shadow::SharedBytes& Shadow::shared_of(Bytes& bytes) {
-  if (bytes.shared == nullptr) {
-    bytes.shared = static_cast<SharedBytes*>(arena_.take(sizeof(SharedBytes)));
+Shadow::SharedBytes& Shadow::make_shared(const ByteCell& cell) {
+  if (cell.shared() == nullptr) {
+    cell.halves.write[0] = reinterpret_cast<std::uint64_t>(arena_.take(sizeof(SharedBytes)));
   }
-  return *bytes.shared;
+  return *cell.shared();
 }
 
-void Shadow::drop(Bytes& bytes, std::uint8_t mask) {
+void Shadow::drop(const ByteCell& cell, std::uint8_t mask) {
+  auto& last = cell.bytes.last;
   for (unsigned n = 0; n < 8; ++n) {
     if ((mask >> n & 1) == 0) continue;
-    const bool was_shared = (bytes.last[n] & kShared) != 0;
-    bytes.last[n] = 0;
+    const bool was_shared = (last[n] & kShared) != 0;
+    last[n] = 0;
     if (!was_shared) continue;
-    const HistoryId history = bytes.shared->history[n];
+    const SharedBytes& shared = *cell.shared();
     bool others = false;
     for (unsigned m = 0; m < 8; ++m) {
-      others = others || ((bytes.last[m] & kShared) != 0 && bytes.shared->history[m] == history);
+      others = others || ((last[m] & kShared) != 0 && shared.history[m] == shared.history[n]);
     }
-    if (!others) histories_.drop(history);
+    if (!others) histories_.drop(shared.history[n]);
   }
 }
 
@@ -241,13 +247,11 @@ void Shadow::clear(Chunk& chunk, std::size_t place, std::uint8_t mask) {
     }
     return;
   }
-  Bytes& bytes = by_bytes(chunk, place);
-  drop(bytes, mask);
-  const bool empty =
-      std::all_of(bytes.last.begin(), bytes.last.end(), [](Stamp stamp) { return stamp == 0; });
-  if (!empty) return;
-  if (bytes.shared != nullptr) arena_.give_back(bytes.shared, sizeof(SharedBytes));
-  bytes = Bytes();
+  const ByteCell cell = by_bytes(chunk, place);
+  drop(cell, mask);
+  if (cell.bytes.last != Bytes().last) return;
+  if (cell.shared() != nullptr) arena_.give_back(cell.shared(), sizeof(SharedBytes));
+  cell.halves = SharedHalves();
   bytes_.remove(static_cast<std::uint32_t>(last[0]));
   last = Stamps();
 }

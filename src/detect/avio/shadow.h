@@ -142,8 +142,13 @@ class Shadow {
   };
   struct Bytes {
     std::array<Stamp, 8> last{};
-    SharedBytes* shared{};  // not null once one of them is
-    std::array<std::uint64_t, 7> unused{};
+  };
+  // A cell that is kept by bytes. What is shared of them hangs where the halves would have theirs.
+  struct ByteCell {
+    Bytes& bytes;
+    SharedHalves& halves;
+
+    SharedBytes* shared() const { return reinterpret_cast<SharedBytes*>(halves.write[0]); }
   };
   struct Visit {  // an access, at one of its cells
     Stamp now{};
@@ -168,16 +173,16 @@ class Shadow {
   void visit_cells(Stamp now, bool writes, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);
   void visit_halves(const Visit& visit, Chunk& chunk, std::size_t place, std::uint8_t mask);
-  void visit_bytes(const Visit& visit, Bytes& bytes, std::uint8_t mask);
+  void visit_bytes(const Visit& visit, const ByteCell& cell, std::uint8_t mask);
   bool stays(Stamp last) const;
   void go_on(const Visit& visit, Stamp& last, Stamp* write);
   void pass(const Visit& visit, std::uint8_t mask, Stamp& last, Stamp& write, HistoryId& history);
 
   Chunk* find_chunk(std::uint64_t number) const;
   Chunk& chunk_of(std::uint64_t cell);
-  Bytes& by_bytes(Chunk& chunk, std::size_t place);
-  SharedBytes& shared_of(Bytes& bytes);
-  void drop(Bytes& bytes, std::uint8_t mask);
+  ByteCell by_bytes(Chunk& chunk, std::size_t place);
+  SharedBytes& make_shared(const ByteCell& cell);
+  void drop(const ByteCell& cell, std::uint8_t mask);
   void clear(Chunk& chunk, std::size_t place, std::uint8_t mask);
   void forget_in_chunk(std::uint64_t number, std::uint64_t first_cell, std::uint64_t end_cell);
   void forget_cells(std::uint64_t first, std::uint64_t end);
