@@ -3,8 +3,8 @@
 #include "cli/learn.h"
 
 #include "cli/schedule_options.h"
-#include "detect/avio/invariants_file.h"
 #include "detect/avio/granules.h"
+#include "detect/avio/invariants_file.h"
 #include "hunt/learn.h"
 
 #include <csignal>
