@@ -35,7 +35,7 @@ class Functions : public testing::TestWithParam<std::string> {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     const std::string folder = name;
     for (const std::string level : {"-O0", "-O1", "-O2"}) {
-      const std::string program = folder + "/functions" + level;
+      const std::string program = fmt::format("{}/functions{}", folder, level);
       const std::string trace = program + ".heddle";
       const std::string compile =
           fmt::format("{} -g {} {} -o {}", HEDDLE_CXX, level, HEDDLE_FUNCTIONS, program);
