@@ -94,7 +94,7 @@ void read_trace(benchmark::State& state, const Trace& trace) {
   avio::Shadow::Memory memory;
   std::size_t findings = 0;
   constexpr std::size_t kBatch = 65536;
-  for (auto _ : state) {
+  for ([[maybe_unused]] const auto round : state) {
     avio::Avio avio(trace.catalog, {});
     for (std::size_t at = 0; at < trace.events.size(); at += kBatch) {
       const std::size_t count = std::min(kBatch, trace.events.size() - at);

@@ -34,7 +34,7 @@ constexpr Address kVariables = 0x10000;
 constexpr Address kLocks = 0x80000;
 constexpr std::uint32_t kVariableCount = 1024;
 constexpr std::uint32_t kLockCount = 32;
-constexpr std::size_t kBatch = 64 * 1024;
+constexpr std::size_t kBatch = std::size_t{64} * 1024;
 
 // Of this process.
 double seconds() {
@@ -124,7 +124,7 @@ class WellLocked : public Generator {
     return true;
   }
 
-  static Address lock_address(const State& state) { return kLocks + 64 * state.lock; }
+  static Address lock_address(const State& state) { return kLocks + Address{64} * state.lock; }
 
   std::mt19937_64 random_{42};
   std::vector<State> states_;

@@ -69,7 +69,7 @@ class SyntheticProgram {
     for (std::uint64_t n = 3 + below(6); n > 0; --n) {
       Site site;
       site.function = segment.function;
-      site.line = static_cast<std::uint32_t>(10 * loop.segment + n);
+      site.line = static_cast<std::uint32_t>(std::uint64_t{10} * loop.segment + n);
       site.kind = below(3) == 0 ? EventKind::kWrite : EventKind::kRead;
       site.size = below(2) == 0 ? 4 : 8;
       Access access;

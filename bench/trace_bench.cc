@@ -71,7 +71,7 @@ Outcome write(const Workload& workload, const std::string& path, std::uint64_t a
   std::vector<Event> events;
   Outcome outcome;
   while (outcome.accesses < accesses) {
-    program.make(events, 16 * 1024);
+    program.make(events, 16384);
     for (const Event& event : events) outcome.accesses += is_access(event.kind);
     outcome.events += events.size();
     const double start = cpu_seconds();
@@ -95,7 +95,7 @@ Outcome write_std(const std::string& path, std::uint64_t lines) {
   Outcome outcome;
   const double start = cpu_seconds();
   while (outcome.events < lines) {
-    program.make(events, 16 * 1024);
+    program.make(events, 16384);
     text.clear();
     for (const Event& event : events) {
       fmt::format_to(std::back_inserter(text), "T{}|{}(V{})|{}\n", event.thread,

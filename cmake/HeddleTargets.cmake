@@ -16,18 +16,25 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
 set(HEDDLE_SANITIZE "" CACHE STRING "Sanitizers for Heddle's own code, as for -fsanitize=")
 
-add_library(heddle_options INTERFACE)
-target_compile_options(heddle_options INTERFACE
+add_library(heddle_warnings INTERFACE)
+target_compile_options(heddle_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # libstdc++ 12's stable_sort calls a function it marks as deprecated; clang blames the caller.
-  target_compile_options(heddle_options INTERFACE -Wno-deprecated-declarations)
+  target_compile_options(heddle_warnings INTERFACE -Wno-deprecated-declarations)
 endif()
-target_include_directories(heddle_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(heddle_warnings INTERFACE ${PROJECT_SOURCE_DIR}/src)
+
+add_library(heddle_options INTERFACE)
+target_link_libraries(heddle_options INTERFACE heddle_warnings)
 if(HEDDLE_SANITIZE)
   target_compile_options(heddle_options INTERFACE
     -fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(heddle_options INTERFACE -fsanitize=${HEDDLE_SANITIZE})
+  if(HEDDLE_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # gcc takes temporaries of its own checks for variables that nobody set.
+    target_compile_options(heddle_options INTERFACE -Wno-maybe-uninitialized)
+  endif()
 endif()
 
 # heddle_library(NAME SOURCES… DEPENDS…): one library of src/, named heddle_NAME.

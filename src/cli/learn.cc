@@ -3,8 +3,8 @@
 #include "cli/learn.h"
 
 #include "cli/schedule_options.h"
-#include "detect/avio/invariants_file.h"
 #include "detect/avio/granules.h"
+#include "detect/avio/invariants_file.h"
 #include "hunt/learn.h"
 
 #include <csignal>
@@ -69,7 +69,7 @@ int run_learn(Options& options) {
   std::signal(SIGPIPE, SIG_IGN);
 
   Result<hunt::LearnResult> learned =
-      hunt::learn(options.learn, std::move(known), [&](const hunt::LearnProgress& now) {
+      hunt::learn(options.learn, known, [&](const hunt::LearnProgress& now) {
         if (!options.quiet) show_progress(now, options.learn.runs);
       });
   if (!learned.ok()) return fail(learned.error().message);

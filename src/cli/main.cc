@@ -39,6 +39,7 @@ std::span<const Verb> verbs() {
 
 }  // namespace heddle::cli
 
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws at mistakes in our tables of options only
 int main(int argc, char** argv) {
   return heddle::cli::run_command(argc, argv);
 }

@@ -11,7 +11,7 @@ struct Marked {
 };
 
 Finding finding(const char* detector, FindingKind kind, double rank, Address address,
-                std::vector<Marked> steps) {
+                const std::vector<Marked>& steps) {
   Finding out;
   out.kind = kind;
   out.detectors = {detector};

@@ -20,8 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace heddle::hunt {
 namespace {
 
@@ -30,7 +28,7 @@ std::string all_options(const RunRequest& request, int status_fd) {
   options.insert(options.end(), request.runtime.begin(), request.runtime.end());
   if (request.timeout != 0) options.emplace_back("timeout", std::to_string(request.timeout));
   options.emplace_back("status_fd", std::to_string(status_fd));
-  const std::string text = options_text(options);
+  std::string text = options_text(options);
   const char* inherited = std::getenv("HEDDLE_OPTIONS");
   if (inherited == nullptr || *inherited == '\0') return text;
   return std::string(inherited) + ":" + text;
@@ -71,6 +69,7 @@ Result<int> start_program(const RunRequest& request, const StatusPage& page, int
   const int status_fd = page.fd();
   Environment environment(request, status_fd);
   std::vector<char*> arguments;
+  arguments.reserve(request.command.size() + 1);
   for (const std::string& word : request.command) {
     arguments.push_back(const_cast<char*>(word.c_str()));
   }

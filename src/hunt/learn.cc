@@ -103,7 +103,7 @@ std::string program_name(const std::string& path) {
   return file_name(path);
 }
 
-Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
+Result<LearnResult> learn(const LearnOptions& options, const avio::Invariants& known,
                           const std::function<void(const LearnProgress&)>& progress) {
   LearnResult out;
   const std::string program = program_name(options.request.command.at(0));

@@ -46,7 +46,7 @@ struct LearnResult {
 };
 
 // Adds to `known`, which is about the same program or empty.
-Result<LearnResult> learn(const LearnOptions& options, avio::Invariants known,
+Result<LearnResult> learn(const LearnOptions& options, const avio::Invariants& known,
                           const std::function<void(const LearnProgress&)>& progress);
 
 // The name under which a program's invariants are known: its file name.

@@ -40,7 +40,7 @@ TEST(ScheduleFile, IgnoresCommentsAndWhatAKilledRunLeft) {
 }
 
 TEST(ScheduleFile, NamesTheBadLine) {
-  const auto message = [](std::string text) {
+  const auto message = [](const std::string& text) {
     const Result<Schedule> schedule = parse_schedule(text, "s");
     return schedule.ok() ? std::string("no error") : schedule.error().message;
   };

@@ -43,6 +43,7 @@ class Campaign {
     const unsigned workers =
         options_.processes != 0 ? options_.processes : static_cast<unsigned>(processors.size());
     std::vector<std::thread> threads;
+    threads.reserve(workers);
     for (unsigned i = 0; i < workers; ++i) {
       threads.emplace_back([this, cpu = processors[i % processors.size()]] { work(cpu); });
     }

@@ -183,7 +183,7 @@ std::uint64_t body_key(const llvm::Function& function) {
     hash.add(llvm::sys::path::filename(program->getFilename()));
   }
   for (const llvm::BasicBlock& block : function) {
-    hash.add(block.size() == 0 ? 0 : block.getTerminator()->getNumSuccessors());
+    hash.add(block.empty() ? 0 : block.getTerminator()->getNumSuccessors());
     for (const llvm::Instruction& instruction : block) {
       if (llvm::isa<llvm::DbgInfoIntrinsic>(instruction)) continue;
       hash.add(instruction.getOpcode());

@@ -276,7 +276,7 @@ void Planner::add_access(const Access& access) {
   }
   layout_.push_back(item.layout);
   segment_.items.push_back(std::move(described));
-  step_.items.push_back(std::move(item));
+  step_.items.push_back(item);
 }
 
 // Whether the flow level needs to know that a segment without accesses was executed. The first
@@ -354,7 +354,7 @@ void Planner::plan_libcall(BlockPlan& plan, llvm::CallBase& call) {
                         .at = &call,
                         .slot = unit_.add_slot(HEDDLE_SLOT_LIBCALL, item.site, 0),
                         .words = 0,
-                        .items = {std::move(item)}});
+                        .items = {item}});
 }
 
 void Planner::plan_block(BlockPlan& plan) {

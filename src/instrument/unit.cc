@@ -177,9 +177,10 @@ void Unit::finish() {
       emit_bytes("heddle.name", nullptr,
                  {reinterpret_cast<const std::uint8_t*>(source.c_str()), source.size() + 1});
 
-  llvm::StructType* type = llvm::StructType::get(
-      context, {half, half, pointer, word, pointer, word, pointer, word, pointer, word, pointer,
-                word, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer});
+  llvm::StructType* type =
+      llvm::StructType::get(context, {half,    half,    pointer, word,    pointer, word,    pointer,
+                                      word,    pointer, word,    pointer, word,    pointer, pointer,
+                                      pointer, pointer, pointer, pointer, pointer, pointer});
   llvm::Constant* fields[] = {ConstantInt::get(half, HEDDLE_ABI_VERSION),
                               ConstantInt::get(half, 0),
                               slots,

@@ -178,7 +178,7 @@ class Generator {
     ThreadState& me = threads_[thread];
     switch (below(9)) {
       case 0:
-        add(EventKind::kRelease, thread, kLocks + 64 * 9);  // the condition's mutex
+        add(EventKind::kRelease, thread, kLocks + Address{64} * 9);  // the condition's mutex
         me.waiting = true;
         return;
       case 1:

@@ -188,6 +188,7 @@ class Printer {
     const bool beside = std::accumulate(wanted.begin(), wanted.end(), std::size_t{0}) <= room;
     const std::vector<std::size_t> texts = beside ? wanted : fit(needed, room);
     std::vector<std::size_t> widths;
+    widths.reserve(columns.size());
     for (std::size_t c = 0; c < columns.size(); ++c)
       widths.push_back(role_width + 2 + std::max(texts[c], width_of(titles[c])));
     std::string header = std::string(5, ' ');

@@ -69,7 +69,7 @@ std::string print(const Json& json) {
               value += fmt::format("{}\"{}\": {}", value.empty() ? "" : between, deep.key(),
                                    deep->dump());
             }
-            value = "{" + value + "}";
+            value = fmt::format("{{{}}}", value);
           }
           out += fmt::format("      \"{}\": {}{}\n", at.key(), value,
                              std::next(at) == entry.end() ? "" : ",");

@@ -147,7 +147,7 @@ TEST(BadInput, EveryFlippedBitIsNoticed) {
 // A file of chunks with any content, whose checksums are right.
 class Forger {
  public:
-  explicit Forger(std::function<void(std::uint8_t*)> change = [](std::uint8_t*) {}) {
+  explicit Forger(const std::function<void(std::uint8_t*)>& change = [](std::uint8_t*) {}) {
     bytes_.resize(kFileHeaderSize);
     write_file_header(std::span<std::uint8_t, kFileHeaderSize>(bytes_));
     change(bytes_.data());

@@ -152,7 +152,7 @@ TEST(Std, ExportGivesBackWhatWasImported) {
                                               "a.c:3:9", "no where", "12:x", ":5"};
   std::string text;
   for (int i = 0; i < 120000; ++i) {  // more than one block of input
-    const std::string name = names[random.below(names.size())];
+    const std::string& name = names[random.below(names.size())];
     const std::string ops[] = {"r(" + name + ")",
                                "w(" + name + ")",
                                "acq(" + name + ")",

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -34,12 +35,12 @@ class Functions : public testing::TestWithParam<std::string> {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     const std::string folder = name;
     for (const std::string level : {"-O0", "-O1", "-O2"}) {
-      const std::string program = folder + "/functions" + level;
+      const std::string program = fmt::format("{}/functions{}", folder, level);
       const std::string trace = program + ".heddle";
       const std::string compile =
-          std::string(HEDDLE_CXX) + " -g " + level + " " + HEDDLE_FUNCTIONS + " -o " + program;
+          fmt::format("{} -g {} {} -o {}", HEDDLE_CXX, level, HEDDLE_FUNCTIONS, program);
       const std::string record =
-          std::string(HEDDLE_COMMAND) + " record -q --level flow -o " + trace + " -- " + program;
+          fmt::format("{} record -q --level flow -o {} -- {}", HEDDLE_COMMAND, trace, program);
       ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
       ASSERT_EQ(std::system(record.c_str()), 0) << record;
       read(trace, level == "-O0" ? Choices::kLeftOut : Choices::kShown, seen_[level]);

@@ -50,6 +50,7 @@ std::vector<std::string> final_stack(const Recorded& run, bool& consistent) {
     }
   }
   std::vector<std::string> names;
+  names.reserve(stack.size());
   for (const auto& entry : stack) names.push_back(entry.first);
   return names;
 }

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,10 +54,10 @@ class Figures : public testing::Test {
     for (int seed = 1; seed <= kSchedules; ++seed) {
       const std::string trace = program + "." + std::to_string(seed);
       Judged& run = out.emplace_back();
-      const std::string record = std::string(HEDDLE_COMMAND) +
-                                 " record -q --level flow --schedule random --points shared" +
-                                 " --timeout 60 --seed " + std::to_string(seed) + " -o " + trace +
-                                 " -- " + program + " " + argument + " > /dev/null 2>&1";
+      const std::string record = fmt::format(
+          "{} record -q --level flow --schedule random --points shared --timeout 60 --seed {} "
+          "-o {} -- {} {} > /dev/null 2>&1",
+          HEDDLE_COMMAND, seed, trace, program, argument);
       const int status = std::system(record.c_str());
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) <= 1) << record;
       run.failed = WEXITSTATUS(status) == 1;

@@ -18,7 +18,8 @@ void Histories::forget_everything() {
 
 // Where the actor's entry is, or the free one where it would be. There is always a free one.
 Histories::Entry* Histories::place_in(Entry* table, std::uint64_t size, Actor of) const {
-  for (std::uint64_t at = of * 0x9e3779b1u;; ++at) {
+  const std::uint32_t first = of * 0x9e3779b1u;
+  for (std::uint64_t at = first;; ++at) {
     Entry& entry = table[at & (size - 1)];
     if (entry.last == 0 || actor(entry) == of) return &entry;
   }

@@ -169,6 +169,7 @@ void FrontierDetector::order_by_word(const Event& event, EventOrdinal ordinal, E
 std::vector<Finding> FrontierDetector::finish() {
   if (settings_.pass != Pass::kApply) {
     std::vector<const Found*> in_order;
+    in_order.reserve(found_.size());
     for (const auto& [key, found] : found_) in_order.push_back(&found);
     std::stable_sort(in_order.begin(), in_order.end(),
                      [](const Found* a, const Found* b) { return a->at < b->at; });

@@ -85,6 +85,7 @@ const std::vector<FrontierEngine::Pair>& FrontierEngine::on(const Event& event,
 
   // An order that leads through another of them is not tight. What follows is known by all.
   std::vector<Moment> learned;
+  learned.reserve(candidates_.size());
   for (const Pair& pair : candidates_) {
     learned.push_back({pair.earlier.clock, pair.earlier.access.slot, pair.earlier.access.time});
   }

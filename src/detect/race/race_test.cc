@@ -30,6 +30,7 @@ TEST(RaceDetector, NamesBothSidesWithStacksLocksAndVariable) {
   EXPECT_EQ(finding.variables.at(0).name, "balance");
   EXPECT_EQ(finding.notes.at(0), "1 held m; 2 held no lock.");
   std::vector<std::string> roles;
+  roles.reserve(finding.steps.size());
   for (const Step& step : finding.steps) roles.push_back(step.role);
   EXPECT_EQ(roles, (std::vector<std::string>{"", "1", "", "2"}));
   EXPECT_EQ(finding.steps[1].place.line, 10u);

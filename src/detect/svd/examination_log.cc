@@ -104,6 +104,7 @@ LogGroup ExaminationLog::rank(const LogGroup& group, const Reads& reads) {
 
 std::vector<LogGroup> ExaminationLog::groups() const {
   std::vector<LogGroup> out;
+  out.reserve(groups_.size());
   for (const auto& [key, group] : groups_) out.push_back(rank(group, reads_.at(std::get<0>(key))));
   std::stable_sort(out.begin(), out.end(),
                    [](const LogGroup& a, const LogGroup& b) { return a.suspicion > b.suspicion; });

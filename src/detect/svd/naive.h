@@ -161,7 +161,7 @@ class Naive {
     } else if (view.state == BlockState::kStored) {
       view.state = BlockState::kStoredShared;
     } else if (view.state == BlockState::kTrueDep) {
-      end(Label(view.unit));
+      end(view.unit);
     }
   }
 
@@ -176,8 +176,7 @@ class Naive {
     const std::vector<Block> blocks = blocks_of(nodes_[id]);
     for (const Block block : blocks) {
       const auto view = views_.find({thread, block});
-      if (view != views_.end() && read_back_shared(view->second, block))
-        end(Label(view->second.unit));
+      if (view != views_.end() && read_back_shared(view->second, block)) end(view->second.unit);
     }
     Labels units;
     bool computed = false;

@@ -69,7 +69,7 @@ class Pool {
     data_ = static_cast<T*>(grown);
     room_ = room;
   }
-  void swap(Pool& other) {
+  void swap(Pool& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(room_, other.room_);

@@ -83,6 +83,7 @@ class Generator {
 
   std::vector<Statement> statements(int count, int depth) {
     std::vector<Statement> out;
+    out.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) out.push_back(statement(depth));
     return out;
   }
@@ -597,6 +598,7 @@ RandomRun run_random_program(std::uint64_t seed, const RandomProgramOptions& opt
     mains.push_back(Compiler(run.catalog, codes, options.registers, 0).compile(program));
   }
   std::vector<Interpreter> threads;
+  threads.reserve(mains.size());
   for (int thread = 0; thread < options.threads; ++thread) {
     threads.emplace_back(run, memory, codes, options, static_cast<ThreadId>(thread),
                          mains[static_cast<std::size_t>(thread)]);

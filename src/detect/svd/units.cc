@@ -55,8 +55,10 @@ UnitSet Units::pair(UnitSet a, UnitSet b, std::uint32_t size) {
 UnitSet Units::join(UnitSet a, UnitSet b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
-  if (a < kSetBit && (a = updated(a)) == 0) return b;
-  if (b < kSetBit && (b = updated(b)) == 0) return a;
+  if (a < kSetBit) a = updated(a);
+  if (a == 0) return b;
+  if (b < kSetBit) b = updated(b);
+  if (b == 0) return a;
   if (((a ^ b) & ~kComputed) == 0 && a < kSetBit) return a | b;
   // The usual set is a running sum, and what is added is often what was added before.
   if (a >= kSetBit && b < kSetBit) {
@@ -76,7 +78,8 @@ UnitSet Units::shrink(UnitSet set) {
   std::vector<UnitSet> all;
   UnitSet computed = 0;
   for_each_element(set, [&](UnitSet one) {
-    if ((one = updated(one)) != 0) all.push_back(one);
+    one = updated(one);
+    if (one != 0) all.push_back(one);
     computed |= one & kComputed;
   });
   // Of one unit, the computed value stays.
