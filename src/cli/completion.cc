@@ -80,7 +80,7 @@ complete -o filenames -F _heddle heddle
 std::function<int()> declare(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "the shell")->required()->check(CLI::IsMember({"bash"}));
-  return [&app] {
+  return [&app, shell] {  // the option writes to `shell` before this is called
     Output out;
     out.write(bash_script(*app.get_parent()));
     const Status written = out.finish();
