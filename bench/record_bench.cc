@@ -17,6 +17,7 @@
 #include "collect/shared_filter.h"
 #include "collect/to_file.h"
 #include "measured_process.h"
+#include "trace/loop_walk.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,13 +60,24 @@ class Count : public EventTaker {
   void on(std::span<const Event> batch, EventOrdinal) override {
     for (const Event& event : batch) accesses_ += is_access(event.kind) ? 1 : 0;
   }
-  void on_stretch(const Stretch& stretch) override {
-    for (const CompactEvent& event : stretch.events) accesses_ += is_access(event.what()) ? 1 : 0;
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
+    on(batch.events, first);
+    for (const Execution& execution : batch.executions) {
+      if (execution.shape == 0) continue;
+      const RecordShape& shape = *batch.shapes[execution.shape];
+      if (shape.kind == RecordShape::Kind::kSegment) {
+        accesses_ += execution.items_of(shape);
+      } else if (shape.kind == RecordShape::Kind::kLoop && loop_.begin(shape, execution.words)) {
+        accesses_ += loop_.accesses();
+      }
+    }
+    return first;  // nobody asks
   }
   std::uint64_t accesses() const { return accesses_; }
 
  private:
   std::uint64_t accesses_ = 0;
+  LoopWalk loop_;
 };
 
 int count(collect::Session& session, Report& report) {

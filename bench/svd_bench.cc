@@ -50,10 +50,9 @@ int run_collected(const Command& command,
   Result<std::unique_ptr<collect::Session>> session = (*launch)->next_session();
   if (!session.ok() || *session == nullptr) return 1;
   for (;;) {
-    Result<ExecutionBatch> batch = (*session)->next_executions();
-    if (!batch.ok()) return 1;
-    if (batch->empty()) break;
-    consume((*session)->catalog(), *batch);
+    const ExecutionBatch batch = (*session)->next_executions();
+    if (batch.empty()) break;
+    consume((*session)->catalog(), batch);
   }
   return collect::shell_status((*launch)->wait());
 }

@@ -41,14 +41,10 @@ class Attached final : public Detector {
   void on(std::span<const Event> batch, EventOrdinal first) override {
     for (const auto& detector : set.detectors) detector->on(batch, first);
   }
-  void on_stretch(const Stretch& stretch) override {
-    for (const auto& detector : set.detectors) detector->on_stretch(stretch);
-  }
-  bool takes_executions() const override {
-    return set.detectors.size() == 1 && set.detectors[0]->takes_executions();
-  }
   EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
-    return set.detectors[0]->on_executions(batch, first);
+    EventOrdinal next = first;
+    for (const auto& detector : set.detectors) next = detector->on_executions(batch, first);
+    return next;
   }
   std::vector<Finding> finish() override { return finish_all(set.detectors); }
   std::vector<std::string> remarks() const override { return remarks_of(set.detectors); }

@@ -25,11 +25,34 @@ std::uint32_t small_of(std::uint64_t header) {
   return static_cast<std::uint32_t>(header);
 }
 
-EventBuffer& events_of(EventBuffer& out) {
-  return out;
-}
-EventBuffer& events_of(StretchBuffer& out) {
-  return out.events();
+// The record after one of so many words behind its header. Where the next one begins is what
+// everything waits for: as a sum it would be known when the slot has been read, as a jump the
+// processor foresees it, for programs do the same again and again.
+inline const std::uint64_t* behind(const std::uint64_t* record, unsigned words) {
+  switch (words) {
+    case 0:
+      ++record;
+      asm volatile("" : "+r"(record));  // keeps the compiler from making it a sum again
+      return record;
+    case 1:
+      record += 2;
+      asm volatile("" : "+r"(record));
+      return record;
+    case 2:
+      record += 3;
+      asm volatile("" : "+r"(record));
+      return record;
+    case 3:
+      record += 4;
+      asm volatile("" : "+r"(record));
+      return record;
+    case 4:
+      record += 5;
+      asm volatile("" : "+r"(record));
+      return record;
+    default:
+      return record + words + 1;
+  }
 }
 
 bool known_kind(unsigned kind) {
@@ -94,17 +117,7 @@ Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuf
   return status;
 }
 
-Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out) {
-  HEDDLE_CHECK(!flow_);
-  std::size_t at = 0;
-  Status status = decode_from(words, tail, out, at);
-  out.hand_over();
-  return status;
-}
-
-// The way of all records but the common ones is by events.
-template <typename Out>
-Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out& out,
+Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
                             std::size_t& position) {
   std::size_t at = std::exchange(position, words.size());
   bool resumed = false;
@@ -120,7 +133,6 @@ Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out
     }
     if (tail == Tail::kWhole && !resumed) at = common_records(words, at, out);
     if (at >= words.size()) break;
-    EventBuffer& events = events_of(out);
     if (full(out) && !resumed) {
       position = at;
       break;
@@ -129,12 +141,12 @@ Status Decoder::decode_from(std::span<const std::uint64_t> words, Tail tail, Out
     if (header == 0 || record_of(header) == HEDDLE_REC_SKIP) break;
     Result<std::size_t> used{std::size_t{0}};
     if (record_of(header) == 0) {
-      used = slot_record(words.subspan(at), tail, resumed, events);
+      used = slot_record(words.subspan(at), tail, resumed, out);
       resumed = false;
     } else {
       if (words_of(header) >= words.size() - at) return Error{"a record does not fit its block"};
       resumed = record_of(header) == HEDDLE_REC_CONTINUE;
-      used = runtime_record(words.subspan(at), tail, events);
+      used = runtime_record(words.subspan(at), tail, out);
     }
     if (!used.ok()) return used.error();
     at += *used;
@@ -158,7 +170,10 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
 // processor, because the copy's wide loads have to wait for the narrow stores before them.
 std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
                                     EventBuffer& out) {
-  if (executions_ != nullptr) return executions(words, at, out);
+  if (executions_ != nullptr) {
+    place_events(out);
+    return executions(words, at);
+  }
   while (at < words.size() && !full(out)) {
     const std::uint64_t header = words[at];
     if (header == 0 || record_of(header) != 0) break;
@@ -169,10 +184,10 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     if (slot->simple) {
       if (flow_) add_segment(slot->id, out);
       Event* event = out.room(slot->item_count);
-      for (const CommonItem& item : unit->common_items_of(*slot)) {
+      for (const ShapeItem& item : units_.shapes()[slot->shape]->items) {
         *event = item.event;
         event->thread = thread_;
-        event->address = item.event.address + record[item.base];
+        event->address = address_of(item, record);
         ++event;
       }
       out.added(slot->item_count);
@@ -196,82 +211,26 @@ void Decoder::place_events(const EventBuffer& out) {
   placed_ = out.size();
 }
 
-// The same records, segments left as they are.
-std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at,
-                                EventBuffer& out) {
-  while (at < words.size() && !full(out)) {
-    const std::uint64_t header = words[at];
-    if (header == 0 || record_of(header) != 0) break;
-    const Unit* unit = units_.find(header);
-    if (unit == nullptr) break;
-    const std::size_t before = at;
-    if (placed_ == out.size()) at = executions_of(*unit, words, at);
-    if (at != before) continue;
-    const CompiledSlot* slot = unit->slot_at(header);
-    if (slot == nullptr || slot->words >= words.size() - at) break;
-    const std::uint64_t* record = words.data() + at;
-    if (slot->kind == HEDDLE_SLOT_ENTER) {
-      enter(*slot, record, out);
-    } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
-      leave(slot->id, out);
-    } else if (placed_ != out.size() && (slot->simple || slot->kind == HEDDLE_SLOT_FLOW_SEGMENT)) {
-      place_events(out);
-      continue;
-    } else {
-      break;
-    }
-    at += std::size_t{1} + slot->words;
-  }
-  return at;
-}
-
-// Those of one unit that come one after another.
-std::size_t Decoder::executions_of(const Unit& unit, std::span<const std::uint64_t> words,
-                                   std::size_t at) {
-  constexpr std::size_t kAhead = 128;  // words; the program wrote them on another processor
-  const std::uint64_t begin = unit.slots_begin;
-  const ShapedSlot* const slots = unit.shaped_slots.data();
-  const std::uint64_t slot_bytes = unit.shaped_slots.size() * sizeof(heddle_slot);
-  std::size_t count = executions_->size();
-  Execution* const to = executions_->data();
-  while (count < ExecutionBuffer::kRoom && at < words.size()) {
-    const std::uint64_t offset = words[at] - begin;
-    if (offset >= slot_bytes || offset % sizeof(heddle_slot) != 0) break;
-    const ShapedSlot slot = slots[offset / sizeof(heddle_slot)];
-    if (slot.shape == 0 || slot.words > words.size() - at) break;
-    __builtin_prefetch(words.data() + at + kAhead);
-    to[count++] = Execution::of(slot.shape, thread_, words.data() + at);
-    at += slot.words;
-  }
-  executions_->resize(count);
-  return at;
-}
-
-// The same for stretches. This loop is what watching a program costs most of all, so what it works
-// with stands in local variables: a store of an event could be one to any member.
-std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
-                                    StretchBuffer& out) {
+// The same records, left as they are. This loop is part of what watching a program costs, so what
+// it works with stands in local variables: a store of an execution could be one to any member.
+std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_t at) {
+  constexpr std::ptrdiff_t kAhead = 128;  // words; the program wrote them on another processor
   const std::uint64_t* record = words.data() + at;
   const std::uint64_t* const end = words.data() + words.size();
   auto& calls = state_->calls;
-  const Unit* unit = nullptr;
+  const bool flow = flow_;
+  const ThreadId thread = thread_;
   std::uint64_t slots_begin = 0;
   std::uint64_t slot_count = 0;
   const CompiledSlot* slots = nullptr;
-  CompactEvent* next = nullptr;
-  const CompactEvent* limit = nullptr;
-  const auto need_room = [&](std::size_t count) {
-    if (static_cast<std::size_t>(limit - next) >= count) return;
-    if (next != nullptr) out.stored(next);
-    next = out.room(count, thread_);
-    limit = out.end();
-  };
-  while (record < end) {
-    __builtin_prefetch(record + 128);
+  Execution* to = executions_->data() + executions_->size();
+  const Execution* const room_end = executions_->data() + ExecutionBuffer::kRoom;
+  while (record < end && to < room_end) {
+    __builtin_prefetch(record + kAhead);
     const std::uint64_t header = *record;
     const std::uint64_t number = std::rotr(header - slots_begin, 3);
     if (number >= slot_count) {
-      unit = record_of(header) == 0 ? units_.find(header) : nullptr;
+      const Unit* unit = record_of(header) == 0 ? units_.find(header) : nullptr;
       if (unit == nullptr || unit->slot_at(header) == nullptr) break;
       slots_begin = unit->slots_begin;
       slot_count = unit->slots.size();
@@ -279,62 +238,39 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
       continue;
     }
     const CompiledSlot& slot = slots[number];
-    if (slot.words >= end - record) break;
-    if (slot.simple) {
-      need_room(slot.item_count);
-      for (const CommonItem& item : unit->common_items_of(slot)) {
-        CompactEvent event = item.compact;
-        event.address += record[item.base];
-        *next++ = event;
-      }
-    } else if (slot.kind == HEDDLE_SLOT_ENTER && slot.id < CompactEvent::kMostFunctions) {
+    if (slot.shape == 0 || slot.words >= end - record) break;
+    std::uint64_t detail = Execution::kAll;
+    if (slot.kind == HEDDLE_SLOT_ENTER) {
       calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
-      need_room(1);
-      *next++ = CompactEvent::call(EventKind::kEnter, slot.id, units_.site_of_flag(record[1]),
-                                   slot.has_this ? record[2] : 0);
-    } else if (slot.kind == HEDDLE_SLOT_LEAVE && !calls.empty() &&
-               calls.back().function == slot.id && slot.id < CompactEvent::kMostFunctions) {
+      detail = units_.site_of_flag(record[1]);
+    } else if (slot.kind == HEDDLE_SLOT_LEAVE) {
+      if (calls.empty() || calls.back().function != slot.id) break;
       calls.pop_back();
-      need_room(1);
-      *next++ = CompactEvent::call(EventKind::kLeave, slot.id, 0, 0);
     } else if (slot.kind == HEDDLE_SLOT_LOOP) {
-      if (!loop_.begin(*unit, slot, {record, std::size_t{1} + slot.words})) break;
-      while (loop_.under_way()) {
-        loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
-          need_room(1);
-          *next = item.compact;
-          (next++)->address = address;
-        });
-      }
-    } else if (slot.kind != HEDDLE_SLOT_FLOW_SEGMENT) {
-      break;
+      // Loops of which something is wrong, and those of programs that do not know their level.
+      if (flow || static_cast<std::int64_t>(record[1]) < 0) break;
+      if (!checked_loop_.begin(*units_.shapes()[slot.shape], record)) break;
+      if (!checked_loop_.under_way()) break;
+    } else if (slot.kind == HEDDLE_SLOT_FLOW_SEGMENT && !flow) {
+      record += std::size_t{1} + slot.words;
+      continue;
     }
-    record += std::size_t{1} + slot.words;
+    *to++ = Execution::of(slot.shape, thread, detail, record);
+    record = behind(record, slot.words);
   }
-  if (next != nullptr) out.stored(next);
+  executions_->resize(static_cast<std::size_t>(to - executions_->data()));
   return static_cast<std::size_t>(record - words.data());
 }
 
 void Decoder::expand_loop(EventBuffer& out) {
-  loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
+  const auto add = [&](std::size_t item, Address address) {
     Event* event = out.room(1);
-    *event = item.event;
+    *event = loop_shape_->items[item].event;
     event->thread = thread_;
     event->address = address;
     out.added(1);
-  });
-}
-
-// All of them: the taker has room for any number.
-void Decoder::expand_loop(StretchBuffer& out) {
-  while (loop_.under_way()) {
-    loop_.expand(kBatch, [&](const CommonItem& item, Address address) {
-      CompactEvent* const event = out.room(1, thread_);
-      *event = item.compact;
-      event->address = address;
-      out.stored(event + 1);
-    });
-  }
+  };
+  loop_.walk(add, kBatch);
 }
 
 Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, Tail tail,
@@ -369,7 +305,9 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       state_->libcall = slot.id;
       break;
     case HEDDLE_SLOT_LOOP:
-      if (!loop_.begin(*unit, slot, words.first(size))) {
+      loop_shape_ = units_.shapes()[slot.shape];
+      if (!loop_.begin(*loop_shape_, words.data(),
+                       paused ? std::optional(words[size - 1]) : std::nullopt)) {
         return Error{fmt::format("the record of a loop at {:#x} says what cannot be", address)};
       }
       if (!loop_.under_way()) break;

@@ -12,13 +12,12 @@
 
 #include "collect/event_buffer.h"
 #include "collect/execution_buffer.h"
-#include "collect/loop_records.h"
 #include "collect/native_sites.h"
-#include "collect/stretch_buffer.h"
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
 #include "trace/execution.h"
+#include "trace/loop_walk.h"
 
 #include <cstdint>
 #include <functional>
@@ -55,13 +54,10 @@ class Decoder {
   // the events before them were appended.
   Status decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out, std::size_t& at);
 
-  // The same, in stretches, and always to the end of the block. Not at the flow level.
-  Status decode(std::span<const std::uint64_t> words, Tail tail, StretchBuffer& out);
-
-  // From here on, whole executions of simple segments are added to `to`, and so is where among them
-  // the events belong.
+  // From here on, what can be an execution is added to `to` instead, and so is where among them the
+  // events belong.
   void execute_into(ExecutionBuffer* to) { executions_ = to; }
-  std::span<const SegmentShape* const> shapes() const { return units_.shapes(); }
+  std::span<const RecordShape* const> shapes() const { return units_.shapes(); }
 
   ThreadId thread() const { return thread_; }
   bool saw_units() const { return saw_units_; }
@@ -92,26 +88,21 @@ class Decoder {
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,
                                      EventBuffer& out);
-  template <typename Out>
-  Status decode_from(std::span<const std::uint64_t> words, Tail tail, Out& out, std::size_t& at);
+  Status decode_from(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
+                     std::size_t& at);
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              EventBuffer& out);
-  std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
-                             StretchBuffer& out);
-  std::size_t executions(std::span<const std::uint64_t> words, std::size_t at, EventBuffer& out);
-  std::size_t executions_of(const Unit& unit, std::span<const std::uint64_t> words, std::size_t at);
+  std::size_t executions(std::span<const std::uint64_t> words, std::size_t at);
   void place_events(const EventBuffer& out);
   bool full(const EventBuffer& out) const {
     return out.size() >= kBatch || (executions_ != nullptr && executions_->full());
   }
-  static bool full(const StretchBuffer&) { return false; }
   void add_segment(SegmentId segment, EventBuffer& out);
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);
   // Some accesses of the loop that is under way.
   void expand_loop(EventBuffer& out);
-  void expand_loop(StretchBuffer& out);
   void add_range(Event event, std::uint64_t length, EventBuffer& out);
   void event(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   void text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
@@ -132,7 +123,9 @@ class Decoder {
   ThreadId thread_ = 0;
   std::vector<ThreadState> threads_;
   ThreadState* state_ = nullptr;  // of thread_
-  LoopExpansion loop_;
+  LoopWalk checked_loop_;
+  LoopWalk loop_;
+  const RecordShape* loop_shape_ = nullptr;
   std::size_t loop_words_ = 0;  // of its record
   bool saw_units_ = false;
   std::vector<std::string> notes_;

@@ -37,45 +37,27 @@ class Taken : public EventTaker {
     EXPECT_EQ(first, events.size());
     events.insert(events.end(), batch.begin(), batch.end());
   }
-  void on_stretch(const Stretch& stretch) override {
-    in_stretches += stretch.events.size();
-    EventTaker::on_stretch(stretch);
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
+    const EventOrdinal next = EventTaker::on_executions(batch, first);
+    in_executions += next - first - batch.events.size();
+    return next;
   }
   std::vector<Event> events;
-  std::size_t in_stretches = 0;
+  std::size_t in_executions = 0;
 };
 
-// The same by executions, which are put back into the events that they stand for.
-Status execute_all(Decoder& decoder, const std::vector<std::uint64_t>& words, Tail tail,
-                   std::vector<Event>& out) {
+// The same by executions.
+Status execute_all(Decoder& decoder, const std::vector<std::uint64_t>& words, bool flow,
+                   EventTaker& taker, Tail tail = Tail::kWhole) {
   ExecutionBuffer buffer;
   decoder.execute_into(&buffer);
+  EventOrdinal ordinal = 0;
   for (std::size_t at = 0; at < words.size();) {
     EventBuffer batch;
     buffer.resize(0);
     Status status = decoder.decode(words, tail, batch, at);
-    std::size_t placed = 0;
-    for (const Execution& execution : buffer.executions()) {
-      if (execution.shape == 0) {
-        const auto events = batch.events().subspan(placed, execution.who);
-        out.insert(out.end(), events.begin(), events.end());
-        placed += execution.who;
-        continue;
-      }
-      const SegmentShape& shape = *decoder.shapes()[execution.shape];
-      Event event;
-      event.kind = EventKind::kSegment;
-      event.thread = execution.who;
-      event.value = shape.segment;
-      out.push_back(event);
-      for (const ShapeItem& item : shape.items) {
-        event = item.event;
-        event.thread = execution.who;
-        event.address += execution.words[item.base];
-        out.push_back(event);
-      }
-    }
-    EXPECT_EQ(placed, batch.size());
+    ordinal = taker.on_executions({buffer.executions(), batch.events(), decoder.shapes(), flow},
+                                  ordinal);
     if (!status.ok()) return status;
   }
   return Done{};
@@ -352,7 +334,7 @@ TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
   EXPECT_EQ(out.size(), 1u);
 }
 
-TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
+TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
   own_.symbols.emplace_back();
   LayoutItem range = word();
   range.dynamic_size = true;
@@ -361,7 +343,13 @@ TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
                {site(EventKind::kWrite, 4), symbol(12)},
                {site(EventKind::kRmw, 2, MemoryOrder::kSeqCst), from_item(0, 6)}}),
       segment({{site(EventKind::kWrite, 16), word()}, {site(EventKind::kRead, 1), word()}}),
-      segment({{site(EventKind::kWrite, 0), range}})};
+      segment({{site(EventKind::kWrite, 0), range}}),
+      segment({{site(EventKind::kRead, 4), word()},
+               {site(EventKind::kRead, 8), word()},
+               {site(EventKind::kWrite, 4), from_item(0, 0)},
+               {site(EventKind::kRead, 2), from_item(0, 0)},
+               {site(EventKind::kWrite, 8), from_item(1, 0)}}),
+      loop()};
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
@@ -369,12 +357,18 @@ TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
     std::vector<std::uint64_t> words;
     const auto address = [&] { return 0x1000 + random() % 512; };
     for (int i = 0; i < 1000; ++i) {
-      switch (random() % 8) {
+      switch (random() % 10) {
         case 0:
-          words.push_back(switch_to(static_cast<ThreadId>(random() % 3)));
+          words.push_back(switch_to(static_cast<ThreadId>(random() % 3 * 200)));
           break;
         case 1:
           words.insert(words.end(), {slots[2], address(), 1 + random() % 40});
+          break;
+        case 5:
+          words.insert(words.end(), {slots[3], address() & ~std::uint64_t{3}, address()});
+          break;
+        case 6:
+          words.insert(words.end(), {slots[4], 4 + random() % 20, address()});
           break;
         case 2: {
           const auto kind = static_cast<std::uint64_t>(EventKind::kAlloc);
@@ -392,23 +386,16 @@ TEST_F(DecoderTest, StretchesHoldTheSameAsEvents) {
     }
     catalog_ = {};
     const std::vector<Event> events = decode(words);
-    Taken stretches;
-    Taken filtered_stretches;
-    SharedFilter filter(filtered_stretches);
-    for (EventTaker* taker :
-         {static_cast<EventTaker*>(&stretches), static_cast<EventTaker*>(&filter)}) {
-      catalog_ = {};
-      StretchBuffer buffer(*taker);
-      ASSERT_TRUE(decoder().decode(after_unit(words), Tail::kWhole, buffer).ok());
-    }
-    ASSERT_EQ(stretches.events, events);
-    ASSERT_GT(stretches.in_stretches, 0u);
+    Taken filtered_executions;
+    SharedFilter filter(filtered_executions);
+    catalog_ = {};
+    ASSERT_TRUE(execute_all(decoder(), after_unit(words), false, filter).ok());
     Taken filtered_events;
     SharedFilter after(filtered_events);
     after.on(events, 0);
-    ASSERT_EQ(filtered_stretches.events, filtered_events.events);
+    ASSERT_EQ(filtered_executions.events, filtered_events.events);
     ASSERT_EQ(filter.accesses(), after.accesses());
-    ASSERT_LT(filtered_stretches.in_stretches, filter.accesses());
+    ASSERT_GT(filtered_executions.in_executions, 0u);
   }
 }
 
@@ -450,8 +437,7 @@ TEST_F(DecoderTest, LongLoopsComeInBatches) {
   EXPECT_EQ(out[10021].address, 0x20u);
   catalog_ = {};
   Taken taken;
-  StretchBuffer stretches(taken);
-  ASSERT_TRUE(decoder().decode(words, Tail::kWhole, stretches).ok());
+  ASSERT_TRUE(execute_all(decoder(), words, false, taken).ok());
   EXPECT_EQ(taken.events, out);
 }
 
@@ -508,13 +494,36 @@ TEST_F(DecoderTest, ExecutionsStandForTheirEvents) {
           words.insert(words.end(), {simple, random() % 512});
       }
     }
-    catalog_ = {};
-    const std::vector<Event> expected = decode(words, Tail::kWhole, true);
-    catalog_ = {};
-    std::vector<Event> out;
-    ASSERT_TRUE(execute_all(decoder(true), after_unit(words), Tail::kWhole, out).ok());
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), out.begin(), out.end()));
+    for (const bool at_flow : {false, true}) {
+      catalog_ = {};
+      const std::vector<Event> expected = decode(words, Tail::kWhole, at_flow);
+      catalog_ = {};
+      Taken taken;
+      ASSERT_TRUE(execute_all(decoder(at_flow), after_unit(words), at_flow, taken).ok());
+      ASSERT_EQ(taken.events, expected);
+      ASSERT_GT(taken.in_executions, 0u);
+    }
   }
+}
+
+TEST_F(DecoderTest, CallsInWhichNothingPassesDoNotPass) {
+  const SiteId read = site(EventKind::kRead, 8);
+  const std::uint64_t slot_of_read = segment({{read, word()}});
+  const FunctionId f = function("f");
+  const std::uint64_t enter = slot(HEDDLE_SLOT_ENTER, f, 1);
+  const std::uint64_t leave = slot(HEDDLE_SLOT_LEAVE, f, 0);
+  Taken taken;
+  SharedFilter filter(taken);
+  const std::vector<std::uint64_t> words =
+      after_unit({slot_of_read, 0x100, switch_to(1), enter, kFlags, enter, kFlags, slot_of_read,
+                  0x200, leave, enter, kFlags, slot_of_read, 0x100, leave, leave});
+  ASSERT_TRUE(execute_all(decoder(), words, false, filter).ok());
+  std::string kinds;
+  for (const Event& event : taken.events) {
+    kinds += event.kind == EventKind::kEnter ? '(' : event.kind == EventKind::kLeave ? ')' : 'r';
+  }
+  EXPECT_EQ(kinds, "((rr))");
+  EXPECT_EQ(filter.accesses(), 3u);
 }
 
 TEST_F(DecoderTest, DamagedWords) {
@@ -571,8 +580,11 @@ TEST_F(DecoderTest, DamagedWords) {
       case 1:
         (void)decode_all(decoder(true), words, tail, out);
         break;
-      default:
-        (void)execute_all(decoder(true), words, tail, out);
+      default: {
+        const bool flow = random() % 2 == 0;
+        Taken taken;
+        (void)execute_all(decoder(flow), words, flow, taken, tail);
+      }
     }
   }
 }

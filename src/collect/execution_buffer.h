@@ -11,7 +11,7 @@ namespace heddle::collect {
 
 class ExecutionBuffer {
  public:
-  static constexpr std::size_t kRoom = 512;  // 8 KiB, and as much as their words take
+  static constexpr std::size_t kRoom = 512;  // 12 KiB, and as much as their words take
 
   Execution* data() { return executions_.data(); }
   std::size_t size() const { return used_; }

@@ -1,6 +1,5 @@
 #include "collect/session.h"
 
-#include "base/check.h"
 #include "trace/event.h"
 
 #include <algorithm>
@@ -261,29 +260,11 @@ bool Session::decode_block() {
 }
 
 void Session::deliver(EventTaker& taker) {
-  if (flow_) {
-    EventOrdinal ordinal = 0;
-    for (;;) {
-      const Result<std::span<const Event>> batch = next();
-      if (!batch.ok() || batch->empty()) return;
-      taker.on(*batch, ordinal);
-      ordinal += batch->size();
-    }
+  for (EventOrdinal ordinal = 0;;) {
+    const ExecutionBatch batch = next_executions();
+    if (batch.empty()) return;
+    ordinal = taker.on_executions(batch, ordinal);
   }
-  StretchBuffer stretches(taker);
-  while (!over_) {
-    const bool whole = wait_for_block();
-    note_damage(decoder_->decode(region_->block(next_block_), whole ? Tail::kWhole : Tail::kCut,
-                                 stretches));
-    if (whole) {
-      region_->release(++next_block_);
-      continue;
-    }
-    over_ = true;
-    add_outcome();
-    for (const Event& event : buffer_.events()) stretches.events().add(event);
-  }
-  stretches.hand_over();
 }
 
 Result<std::span<const Event>> Session::next() {
@@ -317,8 +298,7 @@ void Session::give_back_block() {
 }
 
 // Executions refer to the words of their block: it is given back when the next ones are asked for.
-Result<ExecutionBatch> Session::next_executions() {
-  HEDDLE_CHECK(flow_);
+ExecutionBatch Session::next_executions() {
   buffer_.clear();
   executions_.resize(0);
   decoder_->execute_into(&executions_);
@@ -333,7 +313,7 @@ Result<ExecutionBatch> Session::next_executions() {
     add_outcome();
     executions_.add(Execution::events(1));
   }
-  return ExecutionBatch{executions_.executions(), buffer_.events(), decoder_->shapes()};
+  return {executions_.executions(), buffer_.events(), decoder_->shapes(), flow_};
 }
 
 void Session::add_outcome() {

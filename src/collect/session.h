@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "collect/decoder.h"
 #include "trace/source.h"
-#include "trace/stretch.h"
+#include "trace/taker.h"
 
 #include <cstdint>
 #include <functional>
@@ -43,14 +43,14 @@ class Session : public EventSource {
 
   Result<std::span<const Event>> next() override;
 
-  // Everything, to the end, to this taker: without the flow level, with accesses in runs. Instead
-  // of next().
-  void deliver(EventTaker& taker);
   const Catalog& catalog() const override { return catalog_; }
 
-  // The same with executions, for a consumer that takes them (trace/execution.h); only at the flow
-  // level. One of the two is used throughout. Valid until the next call.
-  Result<ExecutionBatch> next_executions();
+  // The same with executions (trace/execution.h). One of the two is used throughout. Valid until
+  // the next call.
+  ExecutionBatch next_executions();
+
+  // Everything, to the end, to this taker, as executions.
+  void deliver(EventTaker& taker);
 
   std::uint32_t pid() const;
   std::uint32_t parent_pid() const;

@@ -48,6 +48,27 @@ Shadow::Chunk* Shadow::make_chunk(Address address) {
   return chunk;
 }
 
+bool Shadow::all(Address first, Address last, std::uint8_t state) const {
+  while (true) {
+    const Chunk* const chunk = table_[first >> kChunkBits];
+    if (chunk == nullptr) return false;
+    const Address chunk_last = first | ((Address{1} << kChunkBits) - 1);
+    const std::uint8_t* at = chunk->states + place(first);
+    const std::uint8_t* const end = chunk->states + place(std::min(last, chunk_last)) + 1;
+    const std::uint64_t eight = state * 0x0101010101010101u;
+    for (; end - at >= 8; at += 8) {
+      std::uint64_t found;
+      std::memcpy(&found, at, sizeof found);
+      if (found != eight) return false;
+    }
+    for (; at < end; ++at) {
+      if (*at != state) return false;
+    }
+    if (last <= chunk_last) return true;
+    first = chunk_last + 1;
+  }
+}
+
 void Shadow::clear(Address address, std::uint64_t size) {
   if (!covers(address) || size == 0 || size > (Address{1} << kAddressBits) - address) return;
   const Address end = address + size;

@@ -43,6 +43,10 @@ class Shadow {
     return (address & ((Address{1} << kChunkBits) - 1)) >> kGranuleBits;
   }
 
+  // Whether all granules from the one of `first` to the one of `last`, both covered, have this
+  // state, which is not 0.
+  bool all(Address first, Address last, std::uint8_t state) const;
+
   // Forgets the granules that lie in [address, address + size).
   void clear(Address address, std::uint64_t size);
 

@@ -10,14 +10,17 @@
 // Everything else passes. A new block of memory starts without a past. What passes
 // has ordinals of its own.
 //
-// An access costs a look at the state of its granule, and a store: of itself to where what passes
-// waits, or of what is to be remembered of it. Of a stretch, calls in which
+// Executions stay executions, less the items that do not pass. Within one, nobody else comes
+// between, so that of several accesses to the same bytes one look at the granule decides, and only
+// the last one is worth remembering: a segment is compiled into such *looks* when it is first seen.
+// A loop passes as a whole when all that it touches is shared. Of executions, calls in which
 // nothing passes do not pass either.
 #pragma once
 
 #include "collect/event_buffer.h"
 #include "collect/shadow.h"
-#include "trace/stretch.h"
+#include "trace/loop_walk.h"
+#include "trace/taker.h"
 
 #include <cstdint>
 #include <span>
@@ -30,17 +33,33 @@ class SharedFilter : public EventTaker {
   explicit SharedFilter(EventTaker& next) : next_(next) {}
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
-  void on_stretch(const Stretch& stretch) override;
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
 
   std::uint64_t accesses() const { return accesses_; }  // that came, not that passed
 
  private:
-  enum class Look { kPrivate, kShared, kUnknown };
-
   // A thread, as the words and the states name it.
   struct Owner {
     std::uint64_t bits;
     std::uint8_t state;
+  };
+
+  // What has to be looked at of a segment: bytes that some of its items access.
+  struct Look {
+    Address offset{};          // added to the word …
+    std::uint32_t base{};      // … with this number
+    std::uint64_t unlikely{};  // bits that no address has for which a look at one granule is enough
+    std::uint64_t items{};     // who accesses them, a bit each
+    std::uint64_t last{};      // the last of these accesses, packed
+  };
+  struct Known {            // a shape
+    std::uint32_t first{};  // of looks_
+    std::uint32_t count{};
+    std::uint32_t items{};
+    std::uint64_t all{};  // a bit for each item
+    RecordShape::Kind kind{};
+    bool compiled{};
+    bool piecemeal{};  // more items than bits
   };
 
   // The state of a granule: nobody has touched it, thread number state - 1 has it, one of the many
@@ -67,34 +86,41 @@ class SharedFilter : public EventTaker {
   }
   static Event unpack(std::uint64_t word, Address granule);
 
-  // The common case; kUnknown leaves everything to touch().
-  Look look(const CompactEvent& access, Owner owner) {
-    constexpr Address kBeyond = ~((Address{1} << Shadow::kAddressBits) - 1);
-    if ((access.address & kBeyond) != 0) return Look::kUnknown;
-    // In one granule: neither 0 nor beyond its end.
-    if ((access.address & kGranuleMask) + (access.size() - 1u) > kGranuleMask)
-      return Look::kUnknown;
-    Shadow::Chunk& chunk = shadow_.chunk(access.address);
-    const std::size_t place = Shadow::place(access.address);
-    std::uint8_t& state = chunk.states[place];
-    if (state == kShared) return Look::kShared;
-    if (state != owner.state && (state != kUntouched || owner.state == kSomebody)) {
-      return Look::kUnknown;
-    }
-    state = owner.state;
-    chunk.words[place] = pack(access.what(), access.order(), access.site, access.size()) |
-                         owner.bits | (access.address & kGranuleMask) << kOffsetShift;
-    return Look::kPrivate;
+  const Known& known(ShapeId id) {
+    if (id >= known_.size()) known_.resize(batch_.shapes.size());
+    if (!known_[id].compiled) [[unlikely]]
+      compile(id, *batch_.shapes[id]);
+    return known_[id];
   }
+  void compile(ShapeId id, const RecordShape& shape);
+
+  // Which items of the segment pass, if looks are enough to tell. Not for kSomebody.
+  bool look(const Known& segment, const std::uint64_t* words, Owner owner, std::uint64_t* passing);
+  void piece_by_piece(const RecordShape& segment, const Execution& execution);
+  void walk(const RecordShape& loop, const Execution& execution);
+  bool all_shared(const LoopWalk::Moving& item, std::uint64_t size, std::uint64_t rounds);
 
   bool touch(const Event& event);
   bool touch_granule(Address address, std::uint64_t packed, ThreadId thread);
+  void take(const Event& event);
+  void place_events();
+  void add(const Execution& execution) {
+    if (placed_ != events_.size()) place_events();
+    *executions_end_++ = execution;
+  }
   void hand_over();
 
   EventTaker& next_;
   Shadow shadow_;
-  EventBuffer passed_;                 // not yet handed over
-  std::vector<CompactEvent> compact_;  // what passes of a stretch
+  std::vector<Known> known_;  // by ShapeId
+  std::vector<Look> looks_;
+  LoopWalk loop_;
+  // What passed and is not yet handed over.
+  EventBuffer events_;
+  std::size_t placed_ = 0;               // events that have their place among the executions
+  std::vector<Execution> executions_;    // twice the room that any batch needs …
+  Execution* executions_end_ = nullptr;  // … of which this much is used
+  ExecutionBatch batch_;                 // the one that is being taken
   EventOrdinal ordinal_ = 0;
   std::uint64_t accesses_ = 0;
 };

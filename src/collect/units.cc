@@ -1,6 +1,5 @@
 #include "collect/units.h"
 
-#include "collect/stretch_buffer.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 
 namespace heddle::collect {
 namespace {
+
+constexpr std::size_t kMostItems = 1024;  // of a segment that is simple
 
 Error damaged(std::string_view name, std::string_view what) {
   return Error{fmt::format("{}: what the program says about itself is damaged ({}); rebuild it",
@@ -149,19 +150,17 @@ class ItemCompiler {
 bool compile_segment(const Segment& segment, const SegmentLayout& layout, ItemCompiler compiler,
                      CompiledSlot& slot, std::vector<CompiledItem>& items) {
   if (segment.items.size() != layout.size()) return false;
-  slot.simple = layout.size() <= StretchBuffer::kMost;
+  slot.simple = layout.size() <= kMostItems;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     if (!compiler.add(segment.items[i].site, layout[i], items)) return false;
     const CompiledItem& item = items.back();
-    const bool long_access = item.event.size > CompactEvent::kMostSize;
-    if (item.no_address || item.dynamic_size || item.outcome || long_access) slot.simple = false;
+    if (item.no_address || item.dynamic_size || item.outcome) slot.simple = false;
   }
   return compiler.words() == slot.words + 1u;
 }
 
 bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const CompiledSlot& slot,
-                  std::vector<CompiledItem>& items, std::vector<CompiledLoop>& loops) {
-  CompiledLoop loop;
+                  std::vector<CompiledItem>& items, RecordShape& loop) {
   loop.always = layout.always;
   for (const LoopItem& from : layout.items) {
     if (!compiler.add(from.site, from.first, items)) return false;
@@ -170,7 +169,6 @@ bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const Compile
     if (from.step == LoopItem::Step::kItem) step = loop.steps[from.reference];
     loop.steps.push_back(step);
   }
-  loops.push_back(std::move(loop));
   return compiler.words() == slot.words + 1u;
 }
 
@@ -204,9 +202,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   unit->name = parts.name;
   unit->slots.reserve(parts.slots.size());
   std::size_t segment_number = 0;
+  std::uint32_t loop_number = 0;
   for (std::size_t i = 0; i < parts.slots.size(); ++i) {
     const heddle_slot& raw = parts.slots[i];
     CompiledSlot slot;
+    RecordShape shape;
     slot.kind = raw.kind;
     slot.words = raw.words;
     slot.first_item = static_cast<std::uint32_t>(unit->items.size());
@@ -224,13 +224,12 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         break;
       }
       case HEDDLE_SLOT_LOOP:
-        if (raw.index != unit->loops.size() || raw.index >= layout.loops.size()) {
+        if (raw.index != loop_number++ || raw.index >= layout.loops.size()) {
           return damaged(parts.name, "a slot's loop");
         }
-        slot.id = raw.index;
         // The first word is the number of rounds.
         if (!compile_loop(layout.loops[raw.index], ItemCompiler(own, remap, parts, slot_address, 2),
-                          slot, unit->items, unit->loops)) {
+                          slot, unit->items, shape)) {
           return damaged(parts.name, "a loop's items");
         }
         break;
@@ -258,18 +257,10 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         return damaged(parts.name, "a slot's kind");
     }
     slot.item_count = static_cast<std::uint32_t>(unit->items.size()) - slot.first_item;
+    add_shape(*unit, slot, std::move(shape));
     unit->slots.push_back(slot);
   }
-
-  unit->common_items.reserve(unit->items.size());
-  for (const CompiledItem& item : unit->items) {
-    unit->common_items.push_back(
-        {.event = item.event,
-         .compact = CompactEvent::access(item.event.kind, item.event.order, item.event.site,
-                                         item.event.size, item.event.address),
-         .base = item.base});
-  }
-  add_shapes(*unit);
+  for (const auto& shape : unit->shapes) shapes_.push_back(shape.get());
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(
         units_.begin(), units_.end(), unit->slots_begin,
@@ -281,23 +272,41 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   return Done{};
 }
 
-void UnitTable::add_shapes(Unit& unit) {
-  for (const CompiledSlot& slot : unit.slots) {
-    unit.shaped_slots.emplace_back();
-    if (!slot.simple && slot.kind != HEDDLE_SLOT_FLOW_SEGMENT) continue;
-    SegmentShape shape{.segment = slot.id, .items = {}};
-    for (const CompiledItem& item : unit.items_of(slot))
-      shape.items.push_back({.event = item.event, .base = item.base});
-    unit.shapes.push_back(std::make_unique<const SegmentShape>(std::move(shape)));
-    unit.shaped_slots.back() = {static_cast<ShapeId>(shapes_.size()), slot.words + 1u};
-    shapes_.push_back(unit.shapes.back().get());
+// Of what can be an execution. Its number holds once all of the unit's shapes are in shapes_.
+void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) const {
+  switch (slot.kind) {
+    case HEDDLE_SLOT_SEGMENT:
+      if (!slot.simple) return;
+      shape.kind = RecordShape::Kind::kSegment;
+      break;
+    case HEDDLE_SLOT_FLOW_SEGMENT:
+      shape.kind = RecordShape::Kind::kSegment;
+      break;
+    case HEDDLE_SLOT_LOOP:
+      shape.kind = RecordShape::Kind::kLoop;
+      break;
+    case HEDDLE_SLOT_ENTER:
+      shape.kind = RecordShape::Kind::kEnter;
+      break;
+    case HEDDLE_SLOT_LEAVE:
+      shape.kind = RecordShape::Kind::kLeave;
+      break;
+    default:
+      return;
   }
+  shape.id = slot.id;
+  shape.has_object = slot.has_this;
+  for (const CompiledItem& item : unit.items_of(slot)) {
+    shape.items.push_back({.event = item.event, .base = item.base});
+  }
+  slot.shape = static_cast<ShapeId>(shapes_.size() + unit.shapes.size());
+  unit.shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
 }
 
 void UnitTable::remove(std::uint64_t address) {
   for (auto& unit : units_) {
     if (unit->address != address) continue;
-    for (const ShapedSlot& slot : unit->shaped_slots) shapes_[slot.shape] = nullptr;
+    for (const CompiledSlot& slot : unit->slots) shapes_[slot.shape] = nullptr;
     const bool known = std::any_of(gone_.begin(), gone_.end(),
                                    [&](const auto& other) { return other->name == unit->name; });
     if (!known) gone_.push_back(std::move(unit));

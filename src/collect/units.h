@@ -18,7 +18,6 @@
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
 #include "trace/execution.h"
-#include "trace/stretch.h"
 
 #include <bit>
 #include <cstdint>
@@ -42,27 +41,9 @@ struct CompiledItem {
   std::uint32_t flag{};  // the item's site in its own unit: index of its flag
 };
 
-// What of it the common ways of decoding need, in one cache line.
-struct alignas(64) CommonItem {
-  Event event;           // as above
-  CompactEvent compact;  // the same, for stretches
-  std::uint32_t base{};  // as above
-};
-
-// How an access of a loop gets on from round to round. Its first address is, like that of any item,
-// a word of the record plus a distance.
-struct LoopStep {
-  std::int64_t distance{};  // constant …
-  std::uint16_t word{};     // … or this word of the record, if it is not 0
-};
-
-struct CompiledLoop {
-  std::uint32_t always{};       // items that happen in the last round, too
-  std::vector<LoopStep> steps;  // one for each item of its slot
-};
-
 struct CompiledSlot {
-  std::uint32_t id{};  // segment, function, site or loop; all but loops in the trace's catalog
+  std::uint32_t id{};  // segment, function or site, in the trace's catalog
+  ShapeId shape{};     // of a simple segment, a loop, an enter or a leave; else 0
   std::uint32_t first_item{};
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
@@ -70,12 +51,6 @@ struct CompiledSlot {
   bool simple{};          // a segment with no dynamic sizes, no outcomes, no fences; not too long
   bool has_this : 1 {};   // an enter whose second word is the object
   bool has_frame : 1 {};  // an enter whose last word is its frame
-};
-
-// What handing an execution on needs of a slot.
-struct ShapedSlot {
-  ShapeId shape{};        // 0: not a segment that is simple
-  std::uint32_t words{};  // of the record, with its header
 };
 
 struct Unit {
@@ -86,10 +61,7 @@ struct Unit {
   std::vector<SiteId> sites;  // in the trace's catalog; one for each flag
   std::vector<CompiledSlot> slots;
   std::vector<CompiledItem> items;
-  std::vector<CommonItem> common_items;  // one for each of `items`
-  std::vector<CompiledLoop> loops;
-  std::vector<ShapedSlot> shaped_slots;  // one for each of `slots`
-  std::vector<std::unique_ptr<const SegmentShape>> shapes;
+  std::vector<std::unique_ptr<const RecordShape>> shapes;
   std::string name;
 
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
@@ -97,9 +69,6 @@ struct Unit {
     static_assert(sizeof(heddle_slot) == 8);
     const std::uint64_t number = std::rotr(slot - slots_begin, 3);
     return number < slots.size() ? &slots[number] : nullptr;
-  }
-  std::span<const CommonItem> common_items_of(const CompiledSlot& slot) const {
-    return {common_items.data() + slot.first_item, slot.item_count};
   }
   std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {
     return {items.data() + slot.first_item, slot.item_count};
@@ -116,7 +85,7 @@ class UnitTable {
   bool empty() const { return units_.empty(); }
 
   // By ShapeId. Numbers are not used again; nullptr for those of units that are gone.
-  std::span<const SegmentShape* const> shapes() const { return shapes_; }
+  std::span<const RecordShape* const> shapes() const { return shapes_; }
 
   // The site whose flag is at this address, 0 when there is none.
   SiteId site_of_flag(std::uint64_t flag) {
@@ -148,12 +117,12 @@ class UnitTable {
  private:
   const Unit* find_slowly(std::uint64_t slot);
   const Unit* find_by_flag(std::uint64_t flag);
-  void add_shapes(Unit& unit);
+  void add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) const;
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   std::vector<std::unique_ptr<Unit>> gone_;   // one of each name: a library may come and go
-  std::vector<const SegmentShape*> shapes_{nullptr};
+  std::vector<const RecordShape*> shapes_{nullptr};
   const Unit* recent_ = nullptr;
   std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
   const Unit* recent_caller_ = nullptr;

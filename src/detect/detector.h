@@ -3,8 +3,7 @@
 #pragma once
 
 #include "finding/finding.h"
-#include "trace/execution.h"
-#include "trace/stretch.h"
+#include "trace/taker.h"
 
 #include <string>
 #include <vector>
@@ -13,13 +12,6 @@ namespace heddle {
 
 class Detector : public EventTaker {
  public:
-  // A detector that can take a running program's segments as they are (trace/execution.h) says so,
-  // and gets all of the run like that or none. Returns the ordinal of what comes next.
-  virtual bool takes_executions() const { return false; }
-  virtual EventOrdinal on_executions(const ExecutionBatch& /*batch*/, EventOrdinal first) {
-    return first;
-  }
-
   // After the last event: what was found, in a fixed order.
   virtual std::vector<Finding> finish() = 0;
 

@@ -100,7 +100,7 @@ class FlowMachine {
   // Returns the ordinal of what comes next.
   template <typename After>
   EventOrdinal run(std::span<const Execution> executions,
-                   std::span<const SegmentShape* const> shapes, EventOrdinal first, After after);
+                   std::span<const RecordShape* const> shapes, EventOrdinal first, After after);
 
   // An Enter or a Leave.
   void call(const Event& event) {
@@ -314,7 +314,7 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
 template <typename Client>
 template <typename After>
 EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
-                                      std::span<const SegmentShape* const> shapes,
+                                      std::span<const RecordShape* const> shapes,
                                       EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;

@@ -168,11 +168,11 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
   return compiled_[id];
 }
 
-void FlowPrograms::compile(ShapeId id, const SegmentShape& shape) {
+void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   LiveSegment out;
   out.known = true;
-  out.id = shape.segment;
-  out.flow = find(shape.segment);
+  out.id = shape.id;
+  out.flow = find(shape.id);
   out.fits = out.flow != nullptr && out.flow->item_count == shape.items.size();
   if (out.flow != nullptr) {
     out.continues = out.flow->enters_function ? 0 : out.flow->function;

@@ -104,11 +104,11 @@ class FlowPrograms {
 
   // By ShapeId, with room for all of `shapes`; what is not known yet is to be compiled. Moves when
   // there are more shapes.
-  const LiveSegment* live(std::span<const SegmentShape* const> shapes) {
+  const LiveSegment* live(std::span<const RecordShape* const> shapes) {
     if (live_.size() < shapes.size()) live_.resize(shapes.size());
     return live_.data();
   }
-  void compile(ShapeId id, const SegmentShape& shape);
+  void compile(ShapeId id, const RecordShape& shape);
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }

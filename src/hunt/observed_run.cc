@@ -72,25 +72,14 @@ class Watch : public EventTaker {
     detector_.on(batch, first);
     for (const Event& event : batch) look(event);
   }
-  void on_stretch(const Stretch& stretch) override {
-    out_.accesses = out_.accesses ||
-                    std::any_of(stretch.events.begin(), stretch.events.end(),
-                                [](const CompactEvent& event) { return is_access(event.what()); });
-    detector_.on_stretch(stretch);
-  }
-
-  // The whole session, for a detector that takes executions.
-  void execute(collect::Session& session) {
-    for (EventOrdinal ordinal = 0;;) {
-      const Result<ExecutionBatch> batch = session.next_executions();
-      if (!batch.ok() || batch->empty()) return;
-      ordinal = detector_.on_executions(*batch, ordinal);
-      for (const Execution& execution : batch->executions) {
-        if (execution.shape == 0 || out_.accesses) continue;
-        out_.accesses = !batch->shapes[execution.shape]->items.empty();
-      }
-      for (const Event& event : batch->events) look(event);
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
+    for (const Execution& execution : batch.executions) {
+      if (out_.accesses) break;
+      out_.accesses =
+          execution.shape != 0 && !batch.shapes[execution.shape]->items.empty();
     }
+    for (const Event& event : batch.events) look(event);
+    return detector_.on_executions(batch, first);
   }
 
  private:
@@ -173,11 +162,7 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
                             first = (*session)->pid() == (*launch)->pid(),
                             owned = std::move(*session), attached = std::move(detector)] {
         Watch watch(*attached, owned->catalog(), out);
-        if (owned->flow() && attached->takes_executions()) {
-          watch.execute(*owned);
-        } else {
-          owned->deliver(watch);
-        }
+        owned->deliver(watch);
         out.units = owned->saw_units();
         out.notes = owned->decoder().notes();
         const std::lock_guard lock(mutex);

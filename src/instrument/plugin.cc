@@ -6,8 +6,8 @@
 // which every -O level and the pre-link half of both kinds of LTO run:
 //
 //   1. facts      describe every access while the front end's shape is there         facts.h
-//   2. inline     small functions of the standard library go into their callers
-//                                                                            library_inlining.h
+//   2. inline     small functions of the standard library, and calls that touch nothing but the
+//                 caller's own locals, go into their callers                     inlining.h
 //      clean up   locals whose address stays here become registers; dead and empty blocks go.
 //                 Nothing that could merge, move or invent an access of shared memory
 //   3. plan       sites, segments, flow facts                                         plan.h
@@ -18,7 +18,7 @@
 #include "instrument/debug_types.h"
 #include "instrument/emit.h"
 #include "instrument/facts.h"
-#include "instrument/library_inlining.h"
+#include "instrument/inlining.h"
 #include "instrument/loops.h"
 #include "instrument/plan.h"
 #include "instrument/unit.h"
@@ -105,7 +105,7 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
     }
 
     const std::set<llvm::Function*> wanted(functions.begin(), functions.end());
-    inline_library(
+    inline_small(
         module, [&](llvm::Function& function) { return wanted.contains(&function); },
         [&](llvm::Function& function) { clean_up(function, analyses); });
     // Functions that nobody calls any more would only be described for nothing.

@@ -1,20 +1,24 @@
 // Executions: what a running program wrote, before it is turned into events.
 //
-// A segment's record is a few words; as events it is 32 bytes for the segment and 32 more for each
-// of its accesses, although all of that but the addresses was known before the program ran. Who
-// follows every segment of a running program (src/flow) takes the words as they are: the static
-// part, a *shape*, is looked at once, and what is left of an execution is which shape, which
-// thread and where its words are. The same events in the same order follow from it:
+// The record of a segment is a few words; as events it is 32 bytes for each of its accesses,
+// although all of that but the addresses was known before the program ran. Who follows a running
+// program takes the words as they are: the static part, a *shape*, is looked at once, and what is
+// left of an execution is which shape, which thread and where its words are. The events that it
+// stands for, in their order:
 //
-//   for each execution: Segment(shape.segment), then for each of the shape's items its event, with
-//   the address item.event.address + words[item.base]
+//   segment  at the flow level Segment(shape.id); then for each item its event, with the address
+//            item.event.address + words[item.base]
+//   enter    Enter(shape.id)
+//   leave    Leave(shape.id)
+//   loop     its accesses, round by round (trace/loop_walk.h)
 //
-// Everything that is not the whole execution of such a segment (locks, calls, segments that were
+// Everything that is not the whole execution of such a shape (locks, segments that were
 // interrupted, accesses of dynamic size) stays an event.
 #pragma once
 
 #include "trace/event.h"
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -28,29 +32,70 @@ struct ShapeItem {
   std::uint32_t base{};  // index of that word in the record: 0 = the header
 };
 
-struct SegmentShape {
-  SegmentId segment{};
-  std::vector<ShapeItem> items;
+// How an access of a loop gets on from round to round. Its first address is that of any item.
+struct LoopStep {
+  std::int64_t distance{};  // constant …
+  std::uint16_t word{};     // … or this word of the record, if it is not 0
+};
+
+struct RecordShape {
+  enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kLoop };
+
+  Kind kind{};
+  bool has_object{};             // an enter whose word 2 is the object
+  std::uint32_t id{};            // segment or function
+  std::uint32_t always{};        // items of a loop that happen in the last round, too
+  std::vector<ShapeItem> items;  // of a segment or a loop
+  std::vector<LoopStep> steps;   // of a loop; one for each item
 };
 
 struct Execution {
-  ShapeId shape{};      // 0: not an execution; the next `count` events of the batch come here
-  std::uint32_t who{};  // the thread, or that count
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+  ShapeId shape{};                // 0: not an execution; the next `count` events of the batch
+  std::uint32_t who{};            // the thread, or that count
+  std::uint64_t detail{};         // enter: site of the call; segment: which items, a bit each
   const std::uint64_t* words{};
 
-  static Execution of(ShapeId shape, ThreadId thread, const std::uint64_t* words) {
-    return {shape, thread, words};
+  static Execution of(ShapeId shape, ThreadId thread, std::uint64_t detail,
+                      const std::uint64_t* words) {
+    return {shape, thread, detail, words};
   }
-  static Execution events(std::uint32_t count) { return {0, count, nullptr}; }
+  static Execution events(std::uint32_t count) { return {0, count, 0, nullptr}; }
+
+  // Of a segment. Only a segment with no more than 64 items can lack some of them.
+  bool has(std::size_t item) const { return detail == kAll || (detail >> item & 1) != 0; }
+  std::size_t items_of(const RecordShape& segment) const {
+    return detail == kAll ? segment.items.size()
+                          : static_cast<std::size_t>(std::popcount(detail));
+  }
 };
 
 // Executions and events in one order.
 struct ExecutionBatch {
   std::span<const Execution> executions;
   std::span<const Event> events;
-  std::span<const SegmentShape* const> shapes;  // by ShapeId
+  std::span<const RecordShape* const> shapes;  // by ShapeId
+  bool flow{};                           // whether there are Segment events
 
   bool empty() const { return executions.empty(); }
 };
+
+constexpr Address address_of(const ShapeItem& item, const std::uint64_t* words) {
+  return item.event.address + words[item.base];
+}
+
+// Of an enter or a leave.
+inline Event call_of(const RecordShape& shape, const Execution& execution) {
+  Event event;
+  event.thread = execution.who;
+  event.value = shape.id;
+  event.kind = EventKind::kLeave;
+  if (shape.kind == RecordShape::Kind::kLeave) return event;
+  event.kind = EventKind::kEnter;
+  event.site = static_cast<SiteId>(execution.detail);
+  event.address = shape.has_object ? execution.words[2] : 0;
+  return event;
+}
 
 }  // namespace heddle

@@ -2,6 +2,7 @@
 #include "recorded.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -113,6 +114,76 @@ TEST_P(AtLevel, only_what_cannot_be_shared_is_left_out) {
     EXPECT_EQ(line.find("local"), std::string::npos) << line;
     EXPECT_EQ(line.find("constants"), std::string::npos) << line;
   }
+}
+
+// Functions that are handed nothing but locals of their caller do that caller's private work,
+// whatever the author thinks of inlining; handed anything else, they are units as ever.
+TEST_P(AtLevel, calls_on_private_locals_are_left_out) {
+  const Recorded run = record(R"(
+    struct Generator {
+      unsigned state = 1;
+      unsigned next() { return state = state * 5 + 1; }
+      unsigned below(unsigned n) { return next() % n; }
+      Generator& skip() { next(); return *this; }
+    };
+    struct Pair { int first, second; };
+    static int sum(const Pair& a, const Pair& b) { return a.first + b.second; }
+    __attribute__((noinline)) static void step(Pair& a) { ++a.first; }
+    Generator shared;
+    Pair known{1, 2};
+    Pair* kept;
+    unsigned out;
+    void private_work() {
+      Generator mine;
+      Generator& again = mine;
+      Pair a{3, 4};
+      step(a);
+      out = mine.next() + again.below(7) + static_cast<unsigned>(sum(a, a));
+    }
+    void shared_work() { out = shared.below(7); }
+    void mixed_work() {
+      Pair a{3, 4};
+      out = static_cast<unsigned>(sum(a, known));
+    }
+    void escaping_work() {
+      Pair a{3, 4};
+      kept = &a;
+      step(a);
+      out = static_cast<unsigned>(a.first);
+    }
+    void chained_work() {
+      Generator mine;
+      out = mine.skip().next();
+    }
+    int main() {
+      private_work();
+      shared_work();
+      mixed_work();
+      escaping_work();
+      chained_work();
+      return out == 12345;
+    })",
+                              GetParam(), "c++");
+  // By unit: what each of main's calls did itself and below.
+  std::map<std::string, std::vector<std::string>> units;
+  std::string unit;
+  for (const std::string& step : run.lines()) {
+    if (step.starts_with("enter ") && step.ends_with("_work()")) unit = step.substr(6);
+    units[unit].push_back(step);
+  }
+  EXPECT_THAT(units["private_work()"],
+              ElementsAre("enter private_work()", "write out 4", "leave private_work()"));
+  EXPECT_THAT(
+      units["shared_work()"],
+      ElementsAre("enter shared_work()", "enter Generator::below(unsigned int)",
+                  "enter Generator::next()", "read Generator.state 4", "write Generator.state 4",
+                  "leave Generator::next()", "leave Generator::below(unsigned int)", "write out 4",
+                  "leave shared_work()"));
+  EXPECT_THAT(units["mixed_work()"], Contains("read Pair.first 4"));
+  EXPECT_THAT(units["mixed_work()"], Contains(StartsWith("enter sum(")));
+  EXPECT_THAT(units["escaping_work()"], Contains("enter step(Pair&)"));
+  EXPECT_THAT(units["escaping_work()"], Contains("write Pair.first 4"));
+  EXPECT_THAT(units["chained_work()"], Contains("write out 4"));
 }
 
 TEST_P(AtLevel, members_have_type_field_and_offset) {

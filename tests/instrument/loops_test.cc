@@ -114,7 +114,8 @@ TEST_P(Loops, InC) {
        0},
       {"data_decides", "int a[100], b[100];", "for (int i = 0; i < n; ++i) b[a[i] + 1] = i;", 0},
       {"branch", "int a[100];", "for (int i = 0; i < n; ++i) if (i & 1) a[i] = i;", 0},
-      {"call", "int a[100];", "for (int i = 0; i < n; ++i) a[i] = same(i);", 0},
+      {"call", "int a[100];", "for (int i = 0; i < n; ++i) a[i] = times_one(i);", 0},
+      {"arithmetic", "int a[100];", "for (int i = 0; i < n; ++i) a[i] = same(i);", 1},
       {"volatile_array", "volatile int a[100];", "for (int i = 0; i < n; ++i) a[i] = i;", 0},
       {"atomic_array", "_Atomic int a[100];", "for (int i = 0; i < n; ++i) a[i] = i;", 0},
       {"division", "int a[100];", "for (int i = 0; i < n; ++i) a[i] = 60 / (a[i] + 2);", 0},
@@ -137,7 +138,8 @@ TEST_P(Loops, InC) {
        2},
   };
   std::string source =
-      "volatile int rounds = 30;\n__attribute__((noinline)) int same(int i) { return i; }\n";
+      "volatile int rounds = 30;\n__attribute__((noinline)) int same(int i) { return i; }\n"
+      "int one = 1;\n__attribute__((noinline)) int times_one(int i) { return i * one; }\n";
   std::string calls;
   for (const Case& one : cases) {
     source += fmt::format("__attribute__((noinline)) void {}(int n) {{ static {} {} }}\n", one.name,

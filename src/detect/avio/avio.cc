@@ -39,28 +39,6 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
   finder_.access(event, ordinal, context_);
 }
 
-void Avio::on_stretch(const Stretch& stretch) {
-  const std::span<const CompactEvent> events = stretch.events;
-  finder_.go_on_with(stretch.thread, stretch.first);
-  ContextId context = explainer_.context(stretch.thread);
-  bool moved = false;  // by a call, so that the context is another
-  for (std::size_t n = 0; n < events.size(); ++n) {
-    if (n + kAhead < events.size()) finder_.prefetch(events[n + kAhead].address);
-    const CompactEvent& event = events[n];
-    if (!is_access(event.what())) {
-      explainer_.on_call(event_of(event, stretch.thread));
-      moved = true;
-      continue;
-    }
-    if (moved) context = explainer_.context(stretch.thread);
-    moved = false;
-    if (learns_) note_executed(event.site);
-    finder_.access(event.what(), event.site, event.address, event.size(), stretch.first + n,
-                   context);
-  }
-  thread_ = kNoThread;
-}
-
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
   for (std::size_t n = 0; n < batch.size(); ++n) {
     if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead].address);
@@ -70,6 +48,46 @@ void Avio::on(std::span<const Event> batch, EventOrdinal first) {
       on_other(batch[n], first + n);
     }
   }
+}
+
+EventOrdinal Avio::on_executions(const ExecutionBatch& batch, EventOrdinal first) {
+  if (batch.flow) return EventTaker::on_executions(batch, first);
+  EventOrdinal ordinal = first;
+  std::span<const Event> events = batch.events;
+  for (const Execution& execution : batch.executions) {
+    if (execution.shape == 0) {
+      on(events.first(execution.who), ordinal);
+      ordinal += execution.who;
+      events = events.subspan(execution.who);
+      continue;
+    }
+    const RecordShape& shape = *batch.shapes[execution.shape];
+    if (shape.kind == RecordShape::Kind::kEnter || shape.kind == RecordShape::Kind::kLeave) {
+      explainer_.on_call(call_of(shape, execution));
+      thread_ = kNoThread;
+      ++ordinal;
+      continue;
+    }
+    if (execution.detail != Execution::kAll) {  // somebody left out a few
+      ordinal = EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
+      continue;
+    }
+    finder_.go_on_with(execution.who, ordinal);
+    if (execution.who != thread_) {
+      thread_ = execution.who;
+      context_ = explainer_.context(thread_);
+    }
+    if (learns_) {
+      for (const ShapeItem& item : shape.items) note_executed(item.event.site);
+    }
+    if (shape.kind == RecordShape::Kind::kSegment) {
+      finder_.execute(execution, shape, ordinal, context_);
+      ordinal += shape.items.size();
+    } else {
+      ordinal += finder_.execute_loop(execution, shape, ordinal, context_);
+    }
+  }
+  return ordinal;
 }
 
 void Avio::on_other(const Event& event, EventOrdinal ordinal) {

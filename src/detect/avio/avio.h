@@ -47,7 +47,7 @@ class Avio : public Detector, private TripleSink {
   Avio(const Catalog& catalog, const Options& options);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
-  void on_stretch(const Stretch& stretch) override;
+  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
 
   // What this run can teach, should it pass. Needs Options::learn.

@@ -5,9 +5,12 @@
 // Free.
 #pragma once
 
+#include "detect/avio/patterns.h"
 #include "detect/avio/shadow.h"
 #include "detect/avio/spots.h"
 #include "trace/event.h"
+#include "trace/execution.h"
+#include "trace/loop_walk.h"
 
 #include <cstdint>
 #include <vector>
@@ -39,6 +42,25 @@ class TripleFinder {
     go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
+  // Executions of the thread whose turn it is.
+  void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
+               ContextId context) {
+    Pattern& pattern = patterns_.of(segment.shape, shape);
+    if (ordinal + pattern.items - base_ > kMaxOrdinal || spots_.full(pattern.items)) {
+      start_over(ordinal);
+    }
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
+      find_row(segment.shape, shape, pattern, context);
+    }
+    const Stamp first = make_stamp(ordinal - base_, pattern.row);
+    if (!pattern.plain || !shadow_.stays(pattern, segment.words, first)) {
+      one_by_one(shape, segment.words, first);
+    }
+  }
+  // Returns the number of accesses.
+  std::uint64_t execute_loop(const Execution& loop, const RecordShape& shape, EventOrdinal ordinal,
+                             ContextId context);
+
   // That access, as triples have it.
   Touch touch(const Event& event, EventOrdinal ordinal, ContextId context) const {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
@@ -58,12 +80,16 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  void find_row(ShapeId id, const RecordShape& shape, Pattern& pattern, ContextId context);
+  void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
   void start_over(EventOrdinal ordinal);
 
   Spots spots_;
+  Patterns patterns_;
+  LoopWalk loop_;
   Shadow shadow_;
   EventOrdinal base_ = 0;
   ThreadId thread_ = kNoThread;  // whose turn it is

@@ -84,6 +84,42 @@ void Shadow::visit(const Visit& visit, std::uint8_t mask) {
   }
 }
 
+bool Shadow::stays(const RecordShape& loop, std::span<const LoopWalk::Moving> items,
+                   std::uint64_t rounds, Stamp first) {
+  if (pairs_ != nullptr) return false;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::uint32_t size = loop.items[i].event.size;
+    Address address = items[i].address;
+    if ((size != 8 && size != 4) || address % size != 0 || items[i].step % size != 0) return false;
+    for (std::uint64_t round = 0; round < rounds; ++round, address += items[i].step) {
+      const Chunk* const chunk = chunk_for(address);
+      if (chunk == nullptr) return false;
+      const Stamps& last = chunk->last[(address >> kCellBits) & (kChunkCells - 1)];
+      const bool mine = size == 8 ? is_mine(last[0]) && is_mine(last[1])
+                                  : is_mine(last[address >> 2 & 1]);
+      if (!mine) return false;
+    }
+  }
+  const Stamp round_length = items.size() << kOrdinalShift;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const bool writes = is_write(loop.items[i].event.kind);
+    const std::uint32_t size = loop.items[i].event.size;
+    Address address = items[i].address;
+    Stamp now = first + i * kNextInRow;
+    for (std::uint64_t round = 0; round < rounds; ++round, address += items[i].step) {
+      Chunk& chunk = *chunk_for(address);
+      const std::size_t place = (address >> kCellBits) & (kChunkCells - 1);
+      if (size == 8) {
+        stays_8(chunk, place, now, writes ? now : 0);
+      } else {
+        stays_4(chunk, place, address >> 2 & 1, now, writes ? now : 0);
+      }
+      now += round_length;
+    }
+  }
+  return true;
+}
+
 // Nobody else is concerned: the location is untouched, this thread's, or that of a thread that
 // ended and had it for itself.
 bool Shadow::stays(Stamp last) const {

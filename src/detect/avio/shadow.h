@@ -28,13 +28,17 @@
 #include "detect/avio/granules.h"
 #include "detect/avio/history.h"
 #include "detect/avio/pair_log.h"
+#include "detect/avio/patterns.h"
 #include "detect/avio/pool.h"
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
+#include "trace/loop_walk.h"
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -91,6 +95,32 @@ class Shadow {
     visit_cells(now, writes, address, size);
   }
 
+  // The accesses of a segment by the thread whose turn it is, the first of them `first`, if all that
+  // they touch stays with that thread. False: not all of it does, or that is not easily told, or
+  // pairs are put down. Then the accesses have to come one by one; it does not matter what was done
+  // already.
+  bool stays(const Pattern& pattern, const std::uint64_t* words, Stamp first) {
+    if (pairs_ != nullptr) return false;
+    for (const PatternTouch& touch : pattern.touches) {
+      const Stamp last = first + touch.last * kNextInRow;
+      const Stamp write = touch.write != 0 ? first + (touch.write - 1u) * kNextInRow : 0;
+      const Address address = touch.offset + words[touch.base];
+      Chunk* const chunk = chunk_for(address);
+      if (chunk == nullptr || address % touch.size != 0) return false;
+      const std::size_t place = (address >> kCellBits) & (kChunkCells - 1);
+      if (touch.size == 8) {
+        if (!stays_8(*chunk, place, last, write)) return false;
+      } else if (!stays_4(*chunk, place, address >> 2 & 1, last, write)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // The same of so many rounds of a loop, whose accesses are where `items` says. Here nothing is
+  // done unless all is.
+  bool stays(const RecordShape& loop, std::span<const LoopWalk::Moving> items, std::uint64_t rounds,
+             Stamp first);
+
   // For an access that is about to come.
   void prefetch(Address address) const {
     if (address >= fast_end_) return;
@@ -125,6 +155,7 @@ class Shadow {
   // A cell that is kept by bytes has the number of its Bytes in last[0] and kByBytes in last[1]:
   // both are older than every turn.
   static constexpr Stamp kByBytes = kShared;
+  static constexpr Stamp kFirstStamp = Stamp{1} << kOrdinalShift;
 
   struct SharedHalves {
     Stamps write{};  // of the thread of `last`, since it came; 0 = none
@@ -158,6 +189,37 @@ class Shadow {
     std::uint64_t cell{};
   };
 
+  Chunk* chunk_for(Address address) const {
+    return address < fast_end_ ? table_[address >> kChunkBits] : nullptr;
+  }
+  // The latest access was this thread's. Numbers of cells that are kept by bytes are no stamps.
+  bool is_mine(Stamp last) const {
+    return last >= turn_ || (last >= kFirstStamp && spot(last).actor == actor_);
+  }
+  // Where several touches meet in a cell, the later ones win.
+  bool stays_8(Chunk& chunk, std::size_t place, Stamp now, Stamp write) {
+    Stamps& last = chunk.last[place];
+    if (!is_mine(last[0]) || !is_mine(last[1])) return false;
+    if (write != 0 && ((last[0] | last[1]) & kShared) != 0) {
+      for (const std::size_t half : {0u, 1u}) {
+        Stamp& known = chunk.shared[place].write[half];
+        if ((last[half] & kShared) != 0) known = std::max(known, write);
+      }
+    }
+    last = {std::max(last[0], now | (last[0] & kShared)),
+            std::max(last[1], now | (last[1] & kShared))};
+    return true;
+  }
+  bool stays_4(Chunk& chunk, std::size_t place, std::size_t half, Stamp now, Stamp write) {
+    Stamp& last = chunk.last[place][half];
+    if (!is_mine(last)) return false;
+    if (write != 0 && (last & kShared) != 0) {
+      Stamp& known = chunk.shared[place].write[half];
+      known = std::max(known, write);
+    }
+    last = std::max(last, now | (last & kShared));
+    return true;
+  }
   const Spot& spot(Stamp stamp) const { return spots_[spot_of(stamp)]; }
   Touch touch(Stamp stamp) const;
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }

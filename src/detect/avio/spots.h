@@ -8,6 +8,7 @@
 
 #include "detect/avio/touch.h"
 #include "trace/event.h"
+#include "trace/execution.h"
 
 #include <array>
 #include <cstdint>
@@ -43,10 +44,12 @@ class Spots {
     const SpotId known = recent_[recent(spot)];
     return spots_[known] == spot ? known : look_up(spot);
   }
+  // The first of a row of spots, one for each item of the shape.
+  SpotId row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context);
   const Spot& operator[](SpotId id) const { return spots_[id]; }
 
-  // There is no room for one more. Whoever keeps numbers forgets them and clears.
-  bool full() const { return spots_.size() >> kBits != 0; }
+  // There is no room for so many more. Whoever keeps numbers forgets them and clears.
+  bool full(std::size_t more = 1) const { return (spots_.size() + more) >> kBits != 0; }
   void clear();
 
  private:
@@ -57,10 +60,22 @@ class Spots {
            kRecent;
   }
   SpotId look_up(const Spot& spot);
+  struct Row {
+    ShapeId shape{};
+    Actor actor{};
+    ContextId context{};
+
+    bool operator==(const Row&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Row& row) {
+      return H::combine(std::move(hash), row.shape, row.actor, row.context);
+    }
+  };
 
   std::vector<Spot> spots_;
   std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
   absl::flat_hash_map<Spot, SpotId> ids_;
+  absl::flat_hash_map<Row, SpotId> rows_;
 };
 
 }  // namespace heddle::avio

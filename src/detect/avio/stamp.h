@@ -16,6 +16,10 @@ inline constexpr std::uint64_t kMaxOrdinal = (std::uint64_t{1} << (64 - kOrdinal
 constexpr Stamp make_stamp(std::uint64_t ordinal, SpotId spot) {
   return (ordinal + 1) << kOrdinalShift | std::uint64_t{spot} << 1;
 }
+// Of accesses that follow one another and whose spots do, too: what one stamp has more than the one
+// before.
+inline constexpr Stamp kNextInRow = (Stamp{1} << kOrdinalShift) + 2;
+
 constexpr std::uint64_t ordinal_of(Stamp stamp) {
   return (stamp >> kOrdinalShift) - 1;
 }

@@ -5,7 +5,9 @@
 #include "detect/avio/finder.h"
 #include "detect/avio/pair_log.h"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -55,20 +57,22 @@ std::vector<Event> random_events(std::mt19937& random, const Shape& shape) {
   return events;
 }
 
-twin::Verdict found(const std::vector<Event>& events, unsigned granule) {
-  struct Sink : TripleSink {
-    unsigned granule{};
-    std::set<twin::RawTriple> out;
-    void on_triple(const Triple& triple) override {
-      for (unsigned k = 0; k < 8; ++k) {
-        if ((triple.mask >> k & 1) == 0) continue;
-        const Address at = granule == 64 ? triple.address : triple.address + k;
-        out.insert({at / granule, triple.split, triple.p.ordinal(), triple.r.ordinal(),
-                    triple.i.ordinal()});
-      }
+struct Sink : TripleSink {
+  explicit Sink(unsigned of) : granule(of) {}
+  void on_triple(const Triple& triple) override {
+    for (unsigned k = 0; k < 8; ++k) {
+      if ((triple.mask >> k & 1) == 0) continue;
+      const Address at = granule == 64 ? triple.address : triple.address + k;
+      out.insert({at / granule, triple.split, triple.p.ordinal(), triple.r.ordinal(),
+                  triple.i.ordinal()});
     }
-  } sink;
-  sink.granule = granule;
+  }
+  const unsigned granule;
+  std::set<twin::RawTriple> out;
+};
+
+twin::Verdict found(const std::vector<Event>& events, unsigned granule) {
+  Sink sink(granule);
   PairLog pairs;
   TripleFinder finder(granule, sink, &pairs);
   for (std::size_t n = 0; n < events.size(); ++n) {
@@ -150,6 +154,161 @@ TEST(AvioTwin, RandomTracesGiveIdenticalTriples) {
            << print(twin::verdict(small, granule));
   }
   EXPECT_GT(total, 100'000u) << "the traces must contain what is compared";
+}
+
+// A trace whose accesses are also there as executions: runs of one thread are cut into segments,
+// and some of them are loops.
+class Executed {
+ public:
+  Executed(std::mt19937& random, const Shape& shape) : random_(random) {
+    ThreadId thread = 0;
+    while (events.size() < shape.length) {
+      Event event = random_event(random_, shape, thread);
+      thread = event.thread;
+      if (!is_access(event.kind)) {
+        other(event);
+        continue;
+      }
+      const bool plain = below(4) != 0;
+      std::vector<Event> body;
+      for (unsigned n = 1 + below(5); n > 0; --n) {
+        event = random_event(random_, shape, thread);
+        if (!is_access(event.kind)) continue;
+        event.thread = thread;
+        if (plain) {
+          event.size = below(2) == 0 ? 4 : 8;
+          event.address -= event.address % event.size;
+        }
+        if (!body.empty() && below(3) == 0) {  // the same bytes again
+          event.address = body.back().address;
+          event.size = body.back().size;
+        }
+        body.push_back(event);
+      }
+      if (body.empty()) continue;
+      if (below(4) == 0) {
+        loop(body);
+      } else {
+        segment(body);
+      }
+    }
+  }
+
+  // In batches that end anywhere.
+  void run(TripleFinder& finder) const {
+    EventOrdinal ordinal = 0;
+    for (const Step& step : steps_) {
+      if (step.shape == nullptr) {
+        finder.on(events[ordinal++]);
+        continue;
+      }
+      const auto id = static_cast<ShapeId>(1 + (&step - steps_.data()));
+      const Execution execution =
+          Execution::of(id, step.thread, Execution::kAll, step.words.data());
+      finder.go_on_with(step.thread, ordinal);
+      if (step.shape->kind == RecordShape::Kind::kLoop) {
+        ordinal += finder.execute_loop(execution, *step.shape, ordinal, 0);
+      } else {
+        finder.execute(execution, *step.shape, ordinal, 0);
+        ordinal += step.shape->items.size();
+      }
+    }
+    EXPECT_EQ(ordinal, events.size());
+  }
+
+  std::vector<Event> events;
+  std::size_t loops = 0;
+
+ private:
+  struct Step {
+    ThreadId thread{};
+    std::unique_ptr<RecordShape> shape;  // null: the next event
+    std::vector<std::uint64_t> words;
+  };
+
+  unsigned below(unsigned n) { return static_cast<unsigned>(random_() % n); }
+
+  void other(const Event& event) {
+    events.push_back(event);
+    steps_.emplace_back();
+  }
+
+  // Items at the same address share a word.
+  Step& step(const std::vector<Event>& body, std::size_t first_word) {
+    Step& made = steps_.emplace_back();
+    made.thread = body[0].thread;
+    made.shape = std::make_unique<RecordShape>();
+    made.words.resize(first_word);
+    for (const Event& event : body) {
+      auto word = std::find(made.words.begin() + static_cast<std::ptrdiff_t>(first_word),
+                            made.words.end(), event.address + 16);
+      if (word == made.words.end()) {
+        made.words.push_back(event.address + 16);
+        word = made.words.end() - 1;
+      }
+      ShapeItem item{event, static_cast<std::uint32_t>(word - made.words.begin())};
+      item.event.address = static_cast<Address>(-16);
+      made.shape->items.push_back(item);
+    }
+    return made;
+  }
+
+  void segment(const std::vector<Event>& body) {
+    step(body, 1).shape->kind = RecordShape::Kind::kSegment;
+    events.insert(events.end(), body.begin(), body.end());
+  }
+
+  void loop(const std::vector<Event>& body) {
+    static constexpr std::int64_t kSteps[] = {0, 4, 4, 8, 8, 8, 16, -4, -8, 2};
+    ++loops;
+    Step& made = step(body, 2);
+    const std::uint64_t rounds = 4 + below(70);
+    made.words[1] = rounds;
+    made.shape->kind = RecordShape::Kind::kLoop;
+    made.shape->always = below(static_cast<unsigned>(body.size()) + 1);
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      made.shape->steps.push_back({.distance = kSteps[below(std::size(kSteps))]});
+    }
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const std::size_t count = round + 1 < rounds ? body.size() : made.shape->always;
+      for (std::size_t i = 0; i < count; ++i) {
+        events.push_back(body[i]);
+        events.back().address +=
+            round * static_cast<std::uint64_t>(made.shape->steps[i].distance);
+      }
+    }
+  }
+
+  std::mt19937& random_;
+  std::vector<Step> steps_;
+};
+
+TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::size_t total = 0;
+  std::size_t loops = 0;
+  for (int round = 0; round < 10'000; ++round) {
+    Shape shape;
+    shape.threads = 2 + static_cast<unsigned>(random() % 4);
+    shape.length = 20 + static_cast<unsigned>(random() % 100);
+    shape.span = round % 2 == 0 ? 8 : 40;
+    shape.blocks = random() % 2 == 0;
+    shape.rebirth = random() % 4 == 0;
+    shape.turn = 1 + static_cast<unsigned>(random() % 4);
+    const Executed executed(random, shape);
+    const unsigned granule = random() % 4 == 0 ? 8 : 1;
+    Sink sink(granule);
+    TripleFinder finder(granule, sink);
+    executed.run(finder);
+    const auto expected = twin::verdict(executed.events, granule).triples;
+    total += expected.size();
+    loops += executed.loops;
+    ASSERT_EQ(sink.out, expected) << "round " << round << "\n" << print(executed.events);
+  }
+  EXPECT_GT(total, 20'000u) << "the traces must contain what is compared";
+  EXPECT_GT(loops, 5'000u);
 }
 
 // Many short-lived threads on few bytes: slots of ended threads are thrown out and re-used.

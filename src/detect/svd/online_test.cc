@@ -62,7 +62,7 @@ class AsExecutions {
     }
   }
 
-  ExecutionBatch batch() const { return {executions_, events_, addresses_of_shapes_}; }
+  ExecutionBatch batch() const { return {executions_, events_, addresses_of_shapes_, true}; }
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -82,7 +82,8 @@ class AsExecutions {
 
   // Half of each address is in the shape.
   void add(std::span<const Event> events) {
-    SegmentShape shape{static_cast<SegmentId>(events[0].value), {}};
+    RecordShape shape;
+    shape.id = static_cast<SegmentId>(events[0].value);
     std::vector<std::uint64_t> words(1, 0);
     for (const Event& event : events.subspan(1)) {
       ShapeItem item{event, static_cast<std::uint32_t>(words.size())};
@@ -92,14 +93,14 @@ class AsExecutions {
       shape.items.push_back(item);
     }
     executions_.push_back(
-        Execution::of(static_cast<ShapeId>(shapes_.size()), events[0].thread, nullptr));
+        Execution::of(static_cast<ShapeId>(shapes_.size()), events[0].thread, Execution::kAll, nullptr));
     shapes_.push_back(std::move(shape));
     words_.push_back(std::move(words));
   }
 
-  std::vector<SegmentShape> shapes_{{}};
+  std::vector<RecordShape> shapes_{{}};
   std::vector<std::vector<std::uint64_t>> words_{{}};
-  std::vector<const SegmentShape*> addresses_of_shapes_;
+  std::vector<const RecordShape*> addresses_of_shapes_;
   std::vector<Execution> executions_;
   std::vector<Event> events_;
 };

@@ -21,7 +21,6 @@ class SvdDetector : public Detector {
   SvdDetector(const Catalog& catalog, const OnlineOptions& options);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
-  bool takes_executions() const override { return true; }
   EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
   std::vector<Finding> finish() override;
 

@@ -1,5 +1,6 @@
-#include "collect/loop_records.h"
+#include "trace/loop_walk.h"
 
+#include "abi/abi.h"
 #include "base/test_seed.h"
 
 #include <cstdio>
@@ -8,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace heddle::collect {
+namespace heddle {
 namespace {
 
 constexpr std::uint64_t kSlot = 0x6000;
@@ -22,48 +23,47 @@ struct Item {
   std::uint16_t step_word{};  // … or this word
 };
 
-class LoopRecords : public ::testing::Test {
+class LoopWalks : public ::testing::Test {
  protected:
   void loop(std::uint32_t always, const std::vector<Item>& items, std::uint8_t words) {
-    CompiledLoop compiled;
-    compiled.always = always;
+    shape_ = {};
+    shape_.kind = RecordShape::Kind::kLoop;
+    shape_.always = always;
     for (const Item& item : items) {
-      CommonItem common;
-      common.event.kind = item.kind;
-      common.event.size = item.size & 0x7fffffffu;
-      common.event.address = static_cast<Address>(item.offset);
-      common.base = item.base;
-      unit_.common_items.push_back(common);
-      compiled.steps.push_back({.distance = item.distance, .word = item.step_word});
+      ShapeItem made;
+      made.event.kind = item.kind;
+      made.event.size = item.size & 0x7fffffffu;
+      made.event.address = static_cast<Address>(item.offset);
+      made.base = item.base;
+      shape_.items.push_back(made);
+      shape_.steps.push_back({.distance = item.distance, .word = item.step_word});
     }
-    unit_.loops.push_back(compiled);
-    slot_.kind = HEDDLE_SLOT_LOOP;
-    slot_.item_count = static_cast<std::uint32_t>(items.size());
-    slot_.words = words;
+    words_ = words;
   }
 
   // All accesses, made in pieces of about `most`.
   std::string expand(const std::vector<std::uint64_t>& record, std::uint64_t most = 1000) {
-    LoopExpansion expansion;
-    if (!expansion.begin(unit_, slot_, record)) return "cannot be";
+    LoopWalk loop;
+    const bool paused = (record[0] & 1) != 0;
+    const auto fault = paused ? std::optional(record[words_ + 1u]) : std::nullopt;
+    if (!loop.begin(shape_, record.data(), fault)) return "cannot be";
     std::string text;
-    while (expansion.under_way()) {
-      expansion.expand(most, [&](const CommonItem& item, Address address) {
-        char one[40];
-        std::snprintf(one, sizeof one, "%s%s%llx", text.empty() ? "" : " ",
-                      item.event.kind == EventKind::kWrite ? "w" : "r",
-                      static_cast<unsigned long long>(address));
-        text += one;
-      });
-    }
+    const auto add = [&](std::size_t item, Address address) {
+      char one[40];
+      std::snprintf(one, sizeof one, "%s%s%llx", text.empty() ? "" : " ",
+                    shape_.items[item].event.kind == EventKind::kWrite ? "w" : "r",
+                    static_cast<unsigned long long>(address));
+      text += one;
+    };
+    while (loop.under_way()) loop.walk(add, most);
     return text;
   }
 
-  Unit unit_;
-  CompiledSlot slot_;
+  RecordShape shape_;
+  std::uint8_t words_ = 0;  // after the header
 };
 
-TEST_F(LoopRecords, RoundByRound) {
+TEST_F(LoopWalks, RoundByRound) {
   // for (i = 0; i < 3; ++i) y[i] += x[i], doubles: the test runs a fourth time.
   loop(0,
        {{.base = 2, .distance = 8},
@@ -77,12 +77,12 @@ TEST_F(LoopRecords, RoundByRound) {
   }
 }
 
-TEST_F(LoopRecords, TheLastRoundEndsAtTheTest) {
+TEST_F(LoopWalks, TheLastRoundEndsAtTheTest) {
   loop(1, {{.base = 2}, {.kind = EventKind::kWrite, .base = 3, .distance = -4}}, 3);
   EXPECT_EQ(expand({kSlot, 3, 0x500, 0x100}), "r500 w100 r500 wfc r500");
 }
 
-TEST_F(LoopRecords, StaticAddressesAndStepsFromTheRecord) {
+TEST_F(LoopWalks, StaticAddressesAndStepsFromTheRecord) {
   loop(2,
        {{.base = 0, .offset = 0x10, .step_word = 2},
         {.kind = EventKind::kWrite, .base = 0, .offset = -0x10, .distance = 2}},
@@ -91,7 +91,7 @@ TEST_F(LoopRecords, StaticAddressesAndStepsFromTheRecord) {
   EXPECT_EQ(expand({kSlot, 2, static_cast<std::uint64_t>(-0x10)}), "r6010 w5ff0 r6000 w5ff2");
 }
 
-TEST_F(LoopRecords, AFaultEndsTheLoopAtItsFirstAccessOfThePage) {
+TEST_F(LoopWalks, AFaultEndsTheLoopAtItsFirstAccessOfThePage) {
   loop(0, {{.base = 2, .distance = 8}, {.kind = EventKind::kWrite, .base = 3, .distance = -8}}, 3);
   const auto faulted = [&](Address read, Address write, std::uint64_t fault) {
     return expand({kSlot | 1, ~std::uint64_t{100}, read, write, fault});
@@ -114,13 +114,13 @@ TEST_F(LoopRecords, AFaultEndsTheLoopAtItsFirstAccessOfThePage) {
   EXPECT_EQ(faulted(0x1000, 0x9000, 0), "");
 }
 
-TEST_F(LoopRecords, ALoopThatWasKilledClaimsNothing) {
+TEST_F(LoopWalks, ALoopThatWasKilledClaimsNothing) {
   loop(0, {{.base = 2, .distance = 8}}, 2);
   EXPECT_EQ(expand({kSlot, ~std::uint64_t{5}, 0x100}), "");
   EXPECT_EQ(expand({kSlot, 0, 0x100}), "");
 }
 
-TEST_F(LoopRecords, WhatNoLoopCanHaveDone) {
+TEST_F(LoopWalks, WhatNoLoopCanHaveDone) {
   loop(0, {{.base = 2, .step_word = 3}, {.base = 2}}, 3);
   EXPECT_EQ(expand({kSlot, std::uint64_t{1} << 60, 0x100, 0}), "cannot be");
   EXPECT_EQ(expand({kSlot, HEDDLE_LOOP_MOST + HEDDLE_LOOP_FEWEST + 1, 0x100, 0}), "cannot be");
@@ -132,23 +132,25 @@ TEST_F(LoopRecords, WhatNoLoopCanHaveDone) {
 }
 
 // A believable number of rounds is made in pieces, not at once.
-TEST_F(LoopRecords, BillionsOfRounds) {
+TEST_F(LoopWalks, BillionsOfRounds) {
   loop(0, {{.base = 2}}, 2);
-  LoopExpansion expansion;
-  ASSERT_TRUE(expansion.begin(unit_, slot_, std::vector<std::uint64_t>{kSlot, 1u << 30, 0x100}));
+  LoopWalk walk;
+  const std::vector<std::uint64_t> record = {kSlot, 1u << 30, 0x100};
+  ASSERT_TRUE(walk.begin(shape_, record.data()));
+  EXPECT_EQ(walk.accesses(), (1u << 30) - 1);
   std::uint64_t made = 0;
-  expansion.expand(100, [&](const CommonItem&, Address) { ++made; });
+  walk.walk([&](std::size_t, Address) { ++made; }, 100);
   EXPECT_EQ(made, 100u);
-  EXPECT_TRUE(expansion.under_way());
+  EXPECT_TRUE(walk.under_way());
+  EXPECT_EQ(walk.accesses(), (1u << 30) - 101);
 }
 
 // The definition, round by round, against the arithmetic of faults.
-TEST_F(LoopRecords, FaultsAgainstTheDefinition) {
+TEST_F(LoopWalks, FaultsAgainstTheDefinition) {
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int trial = 0; trial < 2000; ++trial) {
-    unit_ = {};
     std::vector<Item> items(1 + random() % 3);
     std::vector<std::uint64_t> record = {kSlot | 1, ~std::uint64_t{4 + random() % 60}};
     for (Item& item : items) {
@@ -185,4 +187,4 @@ TEST_F(LoopRecords, FaultsAgainstTheDefinition) {
 }
 
 }  // namespace
-}  // namespace heddle::collect
+}  // namespace heddle

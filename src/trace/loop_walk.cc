@@ -1,6 +1,8 @@
-#include "collect/loop_records.h"
+#include "trace/loop_walk.h"
 
-namespace heddle::collect {
+#include "abi/abi.h"
+
+namespace heddle {
 namespace {
 
 constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;
@@ -27,18 +29,20 @@ std::uint64_t first_touch(Address address, std::uint64_t size, std::uint64_t ste
 }  // namespace
 
 // Every item stays within the address space while it moves.
-bool LoopExpansion::believable(std::uint64_t rounds) const {
+bool LoopWalk::believable(std::uint64_t rounds) const {
   if (rounds > HEDDLE_LOOP_FEWEST + HEDDLE_LOOP_MOST) return false;
   for (const Moving& item : moving_) {
     if (item.address >= kAddressSpace) return false;
-    const std::uint64_t far = magnitude(item.step);
-    if (far != 0 && rounds > kAddressSpace / far) return false;
+    std::uint64_t way;
+    if (__builtin_mul_overflow(rounds, magnitude(item.step), &way) || way > kAddressSpace) {
+      return false;
+    }
   }
   return true;
 }
 
 // All accesses up to the first one of the page.
-void LoopExpansion::cut_at(std::uint64_t fault) {
+void LoopWalk::cut_at(const RecordShape& loop, std::uint64_t fault) {
   const Address page = fault & ~std::uint64_t{HEDDLE_FAULT_PAGE - 1};
   const bool only_writes = (fault & HEDDLE_FAULT_WRITE) != 0;
   const std::uint64_t rounds = whole_rounds_;
@@ -48,7 +52,7 @@ void LoopExpansion::cut_at(std::uint64_t fault) {
   if ((fault & HEDDLE_FAULT_KNOWN) == 0 || page >= kAddressSpace) return;
   std::uint64_t best = ~std::uint64_t{0};
   for (std::uint32_t i = 0; i < moving_.size(); ++i) {
-    const Event& event = moving_[i].item->event;
+    const Event& event = loop.items[i].event;
     if (only_writes && event.kind != EventKind::kWrite) continue;
     const std::uint64_t round = first_touch(moving_[i].address, event.size, moving_[i].step, page);
     if (round >= rounds + (i < last ? 1 : 0) || round >= best) continue;
@@ -58,33 +62,32 @@ void LoopExpansion::cut_at(std::uint64_t fault) {
   }
 }
 
-bool LoopExpansion::begin(const Unit& unit, const CompiledSlot& slot,
-                          std::span<const std::uint64_t> record) {
-  const CompiledLoop& loop = unit.loops[slot.id];
-  const bool paused = (record[0] & 1) != 0;
+bool LoopWalk::begin(const RecordShape& loop, const std::uint64_t* record,
+                     std::optional<std::uint64_t> fault) {
   const std::uint64_t header = record[0] & ~std::uint64_t{1};
-  const CommonItem* items = unit.common_items.data() + slot.first_item;
-  moving_.clear();
-  for (std::uint32_t i = 0; i < slot.item_count; ++i) {
+  moving_.resize(loop.items.size());
+  for (std::size_t i = 0; i < moving_.size(); ++i) {
+    const ShapeItem& item = loop.items[i];
     const LoopStep& step = loop.steps[i];
-    const Address base = items[i].base == 0 ? header : record[items[i].base];
-    moving_.push_back(
-        {.item = &items[i],
-         .address = items[i].event.address + base,
-         .step = step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance)});
+    const Address base = item.base == 0 ? header : record[item.base];
+    moving_[i] = {
+        .address = item.event.address + base,
+        .step = step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance)};
   }
-  const bool ended = static_cast<std::int64_t>(record[1]) >= 0;
-  const std::uint64_t rounds = ended ? record[1] : ~record[1];
+  const std::uint64_t word = record[1];
+  const bool ended = static_cast<std::int64_t>(word) >= 0;
+  const std::uint64_t rounds = ended ? word : ~word;
   under_way_ = false;
+  round_ = whole_rounds_ = 0;
+  rest_ = 0;
   if (rounds == 0) return true;            // was not even begun when the target died
   if (!believable(rounds)) return !ended;  // a wild pointer leads to a fault
   under_way_ = true;
-  round_ = 0;
   // The last round ends where the loop's test does.
   whole_rounds_ = rounds - 1;
   rest_ = loop.always;
-  if (!ended) cut_at(paused ? record[slot.words + 1u] : 0);
+  if (!ended) cut_at(loop, fault.value_or(0));
   return true;
 }
 
-}  // namespace heddle::collect
+}  // namespace heddle

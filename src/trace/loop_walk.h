@@ -1,0 +1,75 @@
+// The record of a plain loop into its accesses (abi/abi.h, "loops").
+//
+// One record may stand for billions of accesses, so they can be made in pieces: begin() takes what
+// the record says, walk() makes as many as the caller has room for and goes on where it stopped.
+// The words are copied at the start, because the target may write to the ring at any time.
+//
+// Nothing that the record says is trusted: more rounds than a loop can have, or a way that no
+// memory is large enough for, are damage. A loop that never ended (its rounds are written as their
+// complement) gives the accesses up to its fault, if the record knows it, and else none.
+#pragma once
+
+#include "trace/execution.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace heddle {
+
+class LoopWalk {
+ public:
+  struct Moving {
+    Address address;  // in the next round
+    std::uint64_t step;
+  };
+
+  // `record` is the header and all words. `fault` is there for a record that is marked as paused:
+  // its additional word. False: what it says cannot be.
+  bool begin(const RecordShape& loop, const std::uint64_t* record,
+             std::optional<std::uint64_t> fault = std::nullopt);
+
+  // There is more to come.
+  bool under_way() const { return under_way_; }
+
+  // Whole rounds that are left, and how many items of one more round.
+  std::uint64_t rounds() const { return whole_rounds_ - round_; }
+  std::uint32_t rest() const { return rest_; }
+  std::span<const Moving> items() const { return moving_; }
+  std::uint64_t accesses() const { return rounds() * moving_.size() + rest_; }
+
+  // Calls `access(std::size_t item, Address)` for about `most` accesses, in order; the last round
+  // that is begun is finished.
+  template <typename Access>
+  void walk(Access access, std::uint64_t most = ~std::uint64_t{0}) {
+    std::uint64_t made = 0;
+    for (; round_ < whole_rounds_; ++round_, made += moving_.size()) {
+      if (made >= most) return;
+      for (std::size_t i = 0; i < moving_.size(); ++i) {
+        access(i, moving_[i].address);
+        moving_[i].address += moving_[i].step;
+      }
+    }
+    for (std::uint32_t i = 0; i < rest_; ++i) access(i, moving_[i].address);
+    under_way_ = false;
+  }
+
+  // Leaves out as many whole rounds, at most rounds().
+  void skip(std::uint64_t rounds) {
+    round_ += rounds;
+    for (Moving& item : moving_) item.address += rounds * item.step;
+  }
+
+ private:
+  bool believable(std::uint64_t rounds) const;
+  void cut_at(const RecordShape& loop, std::uint64_t fault);
+
+  std::vector<Moving> moving_;
+  bool under_way_ = false;
+  std::uint64_t round_ = 0;
+  std::uint64_t whole_rounds_ = 0;
+  std::uint32_t rest_ = 0;  // items of the round after the last whole one
+};
+
+}  // namespace heddle

@@ -1,0 +1,92 @@
+#include "trace/taker.h"
+
+#include "trace/loop_walk.h"
+
+#include <array>
+#include <cstddef>
+
+namespace heddle {
+namespace {
+
+// Makes events and hands them over before they leave the cache.
+class Maker {
+ public:
+  Maker(EventTaker& taker, EventOrdinal first) : taker_(taker), ordinal_(first) {}
+
+  void add(const Event& event) {
+    if (used_ == events_.size()) hand_over();
+    events_[used_++] = event;
+  }
+  void add(const Event& access, ThreadId thread, Address address) {
+    if (used_ == events_.size()) hand_over();
+    Event& event = events_[used_++];
+    event = access;
+    event.thread = thread;
+    event.address = address;
+  }
+  void pass(std::span<const Event> events) {
+    hand_over();
+    taker_.on(events, ordinal_);
+    ordinal_ += events.size();
+  }
+  void hand_over() {
+    if (used_ == 0) return;
+    taker_.on(std::span(events_).first(used_), ordinal_);
+    ordinal_ += used_;
+    used_ = 0;
+  }
+  EventOrdinal ordinal() const { return ordinal_; }
+
+ private:
+  EventTaker& taker_;
+  EventOrdinal ordinal_;
+  std::size_t used_ = 0;
+  std::array<Event, 256> events_;
+};
+
+}  // namespace
+
+EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal first) {
+  Maker maker(*this, first);
+  LoopWalk loop;
+  std::span<const Event> events = batch.events;
+  for (const Execution& execution : batch.executions) {
+    if (execution.shape == 0) {
+      maker.pass(events.first(execution.who));
+      events = events.subspan(execution.who);
+      continue;
+    }
+    const RecordShape& shape = *batch.shapes[execution.shape];
+    switch (shape.kind) {
+      case RecordShape::Kind::kSegment: {
+        if (batch.flow) {
+          Event segment;
+          segment.kind = EventKind::kSegment;
+          segment.thread = execution.who;
+          segment.value = shape.id;
+          maker.add(segment);
+        }
+        for (std::size_t i = 0; i < shape.items.size(); ++i) {
+          if (!execution.has(i)) continue;
+          const ShapeItem& item = shape.items[i];
+          maker.add(item.event, execution.who, address_of(item, execution.words));
+        }
+        break;
+      }
+      case RecordShape::Kind::kEnter:
+      case RecordShape::Kind::kLeave:
+        maker.add(call_of(shape, execution));
+        break;
+      case RecordShape::Kind::kLoop:
+        if (!loop.begin(shape, execution.words)) break;
+        loop.walk([&](std::size_t item, Address address) {
+          maker.add(shape.items[item].event, execution.who, address);
+        });
+        break;
+    }
+  }
+  maker.hand_over();
+  return maker.ordinal();
+}
+
+}  // namespace heddle
