@@ -65,9 +65,9 @@ class Count : public EventTaker {
     for (const Execution& execution : batch.executions) {
       if (execution.shape == 0) continue;
       const RecordShape& shape = *batch.shapes[execution.shape];
-      if (shape.kind == RecordShape::Kind::kSegment) {
+      if (shape.kind != RecordShape::Kind::kLoop) {
         accesses_ += execution.items_of(shape);
-      } else if (shape.kind == RecordShape::Kind::kLoop && loop_.begin(shape, execution.words)) {
+      } else if (loop_.begin(shape, execution.words)) {
         accesses_ += loop_.accesses();
       }
     }

@@ -223,6 +223,7 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
   std::uint64_t slots_begin = 0;
   std::uint64_t slot_count = 0;
   const CompiledSlot* slots = nullptr;
+  const CompiledCall* whole_calls = nullptr;
   Execution* to = executions_->data() + executions_->size();
   const Execution* const room_end = executions_->data() + ExecutionBuffer::kRoom;
   while (record < end && to < room_end) {
@@ -235,14 +236,24 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       slots_begin = unit->slots_begin;
       slot_count = unit->slots.size();
       slots = unit->slots.data();
+      whole_calls = unit->calls.data();
       continue;
     }
     const CompiledSlot& slot = slots[number];
     if (slot.shape == 0 || slot.words >= end - record) break;
-    std::uint64_t detail = Execution::kAll;
+    SiteId site = 0;
     if (slot.kind == HEDDLE_SLOT_ENTER) {
+      site = units_.site_of_flag(record[1]);
+      if (slot.call != 0 && !flow) {
+        const CompiledCall& call = whole_calls[slot.call - 1];
+        if (call.leave_at < end - record && record[call.segment_at] == call.segment &&
+            record[call.leave_at] == call.leave) {
+          *to++ = Execution::of(call.shape, thread, record, site);
+          record += call.leave_at + 1;
+          continue;
+        }
+      }
       calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
-      detail = units_.site_of_flag(record[1]);
     } else if (slot.kind == HEDDLE_SLOT_LEAVE) {
       if (calls.empty() || calls.back().function != slot.id) break;
       calls.pop_back();
@@ -255,7 +266,7 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       record += std::size_t{1} + slot.words;
       continue;
     }
-    *to++ = Execution::of(slot.shape, thread, detail, record);
+    *to++ = Execution::of(slot.shape, thread, record, site);
     record = behind(record, slot.words);
   }
   executions_->resize(static_cast<std::size_t>(to - executions_->data()));

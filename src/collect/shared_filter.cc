@@ -91,12 +91,13 @@ void SharedFilter::compile(ShapeId id, const RecordShape& shape) {
   Known& made = known_[id];
   made = {.first = static_cast<std::uint32_t>(looks_.size()),
           .items = static_cast<std::uint32_t>(shape.items.size()),
-          .all = shape.items.size() >= 64 ? ~std::uint64_t{0}
-                                          : (std::uint64_t{1} << shape.items.size()) - 1,
+          .all = shape.items.size() >= Execution::kMostBits
+                     ? Execution::kAll
+                     : (std::uint32_t{1} << shape.items.size()) - 1,
           .kind = shape.kind,
           .compiled = true,
-          .piecemeal = shape.items.size() > 64};
-  if (shape.kind != RecordShape::Kind::kSegment || made.piecemeal) return;
+          .piecemeal = shape.items.size() > Execution::kMostBits};
+  if (shape.kind == RecordShape::Kind::kLoop || made.piecemeal) return;
   for (std::size_t i = shape.items.size(); i-- > 0;) {
     const ShapeItem& item = shape.items[i];
     const Event& event = item.event;
@@ -109,13 +110,13 @@ void SharedFilter::compile(ShapeId id, const RecordShape& shape) {
     const auto begin = looks_.begin() + made.first;
     const auto found = std::find_if(begin, looks_.end(), same);
     if (found != looks_.end()) {
-      found->items |= std::uint64_t{1} << i;
+      found->items |= std::uint32_t{1} << i;
       continue;
     }
     looks_.push_back({.offset = event.address,
                       .base = item.base,
+                      .items = std::uint32_t{1} << i,
                       .unlikely = unlikely,
-                      .items = std::uint64_t{1} << i,
                       .last = fits ? pack(event.kind, event.order, event.site, event.size) : 0});
   }
   made.count = static_cast<std::uint32_t>(looks_.size()) - made.first;
@@ -125,8 +126,8 @@ void SharedFilter::compile(ShapeId id, const RecordShape& shape) {
 // Where it is not, nothing is lost by what was remembered so far: the granules were this thread's
 // or nobody's, and all of the segment's accesses come again.
 inline bool SharedFilter::look(const Known& segment, const std::uint64_t* words, Owner mine,
-                               std::uint64_t* passing) {
-  std::uint64_t shared = 0;
+                               std::uint32_t* passing) {
+  std::uint32_t shared = 0;
   const Look* const looks = looks_.data() + segment.first;
   for (std::uint32_t i = 0; i < segment.count; ++i) {
     const Look& one = looks[i];
@@ -149,14 +150,16 @@ inline bool SharedFilter::look(const Known& segment, const std::uint64_t* words,
   return true;
 }
 
-void SharedFilter::piece_by_piece(const RecordShape& segment, const Execution& execution) {
-  for (const ShapeItem& item : segment.items) {
+void SharedFilter::piece_by_piece(const RecordShape& shape, const Execution& execution) {
+  const bool call = shape.kind == RecordShape::Kind::kCall;
+  if (call) events_.add(enter_of(shape, execution));
+  for (const ShapeItem& item : shape.items) {
     Event event = item.event;
     event.thread = execution.who;
     event.address = address_of(item, execution.words);
-    --accesses_;  // counted with the segment
-    take(event);
+    if (touch(event)) events_.add(event);
   }
+  if (call) events_.add(leave_of(shape, execution));
 }
 
 // All granules that the item touches in so many rounds are shared.
@@ -231,15 +234,18 @@ EventOrdinal SharedFilter::on_executions(const ExecutionBatch& batch, EventOrdin
     }
     const Known& seen = known(execution.shape);
     switch (seen.kind) {
+      case RecordShape::Kind::kCall:
+        others += 2;
+        [[fallthrough]];
       case RecordShape::Kind::kSegment: {
         accesses += seen.items;
-        std::uint64_t passing = 0;
+        std::uint32_t passing = 0;
         if (seen.piecemeal || mine.state == kSomebody ||
             !look(seen, execution.words, mine, &passing)) {
           piece_by_piece(*batch.shapes[execution.shape], execution);
         } else if (passing != 0) {
-          add(Execution::of(execution.shape, thread,
-                            passing == seen.all ? Execution::kAll : passing, execution.words));
+          add(execution);
+          executions_end_[-1].items = passing == seen.all ? Execution::kAll : passing;
         }
         break;
       }

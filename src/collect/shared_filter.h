@@ -12,7 +12,7 @@
 //
 // Executions stay executions, less the items that do not pass. Within one, nobody else comes
 // between, so that of several accesses to the same bytes one look at the granule decides, and only
-// the last one is worth remembering: a segment is compiled into such *looks* when it is first seen.
+// the last one is worth remembering: a shape is compiled into such *looks* when it is first seen.
 // A loop passes as a whole when all that it touches is shared. Of executions, calls in which
 // nothing passes do not pass either.
 #pragma once
@@ -48,15 +48,15 @@ class SharedFilter : public EventTaker {
   struct Look {
     Address offset{};          // added to the word …
     std::uint32_t base{};      // … with this number
+    std::uint32_t items{};     // who accesses them, a bit each
     std::uint64_t unlikely{};  // bits that no address has for which a look at one granule is enough
-    std::uint64_t items{};     // who accesses them, a bit each
     std::uint64_t last{};      // the last of these accesses, packed
   };
   struct Known {            // a shape
     std::uint32_t first{};  // of looks_
     std::uint32_t count{};
     std::uint32_t items{};
-    std::uint64_t all{};  // a bit for each item
+    std::uint32_t all{};  // a bit for each item
     RecordShape::Kind kind{};
     bool compiled{};
     bool piecemeal{};  // more items than bits
@@ -94,9 +94,9 @@ class SharedFilter : public EventTaker {
   }
   void compile(ShapeId id, const RecordShape& shape);
 
-  // Which items of the segment pass, if looks are enough to tell. Not for kSomebody.
-  bool look(const Known& segment, const std::uint64_t* words, Owner owner, std::uint64_t* passing);
-  void piece_by_piece(const RecordShape& segment, const Execution& execution);
+  // Which items of the segment or call pass, if looks are enough to tell. Not for kSomebody.
+  bool look(const Known& segment, const std::uint64_t* words, Owner owner, std::uint32_t* passing);
+  void piece_by_piece(const RecordShape& shape, const Execution& execution);
   void walk(const RecordShape& loop, const Execution& execution);
   bool all_shared(const LoopWalk::Moving& item, std::uint64_t size, std::uint64_t rounds);
 

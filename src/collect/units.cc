@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -201,6 +202,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   unit->sites.assign(remap.sites.begin(), remap.sites.end());
   unit->name = parts.name;
   unit->slots.reserve(parts.slots.size());
+  std::vector<FunctionId> functions;  // whose the slots are; in the unit's own catalog
   std::size_t segment_number = 0;
   std::uint32_t loop_number = 0;
   for (std::size_t i = 0; i < parts.slots.size(); ++i) {
@@ -259,7 +261,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
     slot.item_count = static_cast<std::uint32_t>(unit->items.size()) - slot.first_item;
     add_shape(*unit, slot, std::move(shape));
     unit->slots.push_back(slot);
+    functions.push_back(raw.kind == HEDDLE_SLOT_SEGMENT ? own.segments[raw.index].function
+                        : raw.kind == HEDDLE_SLOT_ENTER || raw.kind == HEDDLE_SLOT_LEAVE ? raw.index
+                                                                                         : 0);
   }
+  add_calls(*unit, functions);
   for (const auto& shape : unit->shapes) shapes_.push_back(shape.get());
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(
@@ -303,10 +309,56 @@ void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) con
   unit.shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
 }
 
+// Of functions with one enter, one leave and one segment, which is simple. Whether they follow one
+// another is seen when they are executed.
+void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) const {
+  struct Parts {
+    std::size_t enter = 0, segment = 0, leave = 0;
+    int enters = 0, segments = 0, leaves = 0;
+  };
+  std::map<FunctionId, Parts> by_function;
+  for (std::size_t i = 0; i < unit.slots.size(); ++i) {
+    if (functions[i] == 0) continue;
+    Parts& parts = by_function[functions[i]];
+    const auto note = [i](std::size_t& slot, int& count) {
+      slot = i;
+      ++count;
+    };
+    if (unit.slots[i].kind == HEDDLE_SLOT_ENTER) note(parts.enter, parts.enters);
+    if (unit.slots[i].kind == HEDDLE_SLOT_SEGMENT) note(parts.segment, parts.segments);
+    if (unit.slots[i].kind == HEDDLE_SLOT_LEAVE) note(parts.leave, parts.leaves);
+  }
+  for (const auto& [function, parts] : by_function) {
+    if (parts.enters != 1 || parts.segments != 1 || parts.leaves != 1) continue;
+    CompiledSlot& enter = unit.slots[parts.enter];
+    const CompiledSlot& segment = unit.slots[parts.segment];
+    if (!segment.simple || enter.has_frame || unit.slots[parts.leave].words != 0) continue;
+    const std::uint32_t segment_at = 1u + enter.words;
+    RecordShape shape;
+    shape.kind = RecordShape::Kind::kCall;
+    shape.id = enter.id;
+    shape.has_object = enter.has_this;
+    for (const CompiledItem& item : unit.items_of(segment)) {
+      shape.items.push_back({.event = item.event, .base = segment_at + item.base});
+    }
+    const auto address = [&](std::size_t slot) {
+      return unit.slots_begin + slot * sizeof(heddle_slot);
+    };
+    unit.calls.push_back({.shape = static_cast<ShapeId>(shapes_.size() + unit.shapes.size()),
+                          .segment_at = segment_at,
+                          .leave_at = segment_at + 1u + segment.words,
+                          .segment = address(parts.segment),
+                          .leave = address(parts.leave)});
+    enter.call = static_cast<std::uint32_t>(unit.calls.size());
+    unit.shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
+  }
+}
+
 void UnitTable::remove(std::uint64_t address) {
   for (auto& unit : units_) {
     if (unit->address != address) continue;
     for (const CompiledSlot& slot : unit->slots) shapes_[slot.shape] = nullptr;
+    for (const CompiledCall& call : unit->calls) shapes_[call.shape] = nullptr;
     const bool known = std::any_of(gone_.begin(), gone_.end(),
                                    [&](const auto& other) { return other->name == unit->name; });
     if (!known) gone_.push_back(std::move(unit));

@@ -42,8 +42,9 @@ struct CompiledItem {
 };
 
 struct CompiledSlot {
-  std::uint32_t id{};  // segment, function or site, in the trace's catalog
-  ShapeId shape{};     // of a simple segment, a loop, an enter or a leave; else 0
+  std::uint32_t id{};    // segment, function or site, in the trace's catalog
+  ShapeId shape{};       // of a simple segment, a loop, an enter or a leave; else 0
+  std::uint32_t call{};  // an enter: number in Unit::calls, plus one; 0: none
   std::uint32_t first_item{};
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
@@ -53,6 +54,16 @@ struct CompiledSlot {
   bool has_frame : 1 {};  // an enter whose last word is its frame
 };
 
+// What the enter of a function is followed by that has but one segment, if it is executed as a
+// whole and alone: then the three records are one execution.
+struct CompiledCall {
+  ShapeId shape{};
+  std::uint32_t segment_at{};  // words from the enter's header to the segment's
+  std::uint32_t leave_at{};    // … and to the leave's
+  std::uint64_t segment{};     // the headers
+  std::uint64_t leave{};
+};
+
 struct Unit {
   std::uint64_t address{};  // of the heddle_unit in the target
   std::uint64_t slots_begin{};
@@ -60,6 +71,7 @@ struct Unit {
   std::uint64_t flags_begin{};
   std::vector<SiteId> sites;  // in the trace's catalog; one for each flag
   std::vector<CompiledSlot> slots;
+  std::vector<CompiledCall> calls;
   std::vector<CompiledItem> items;
   std::vector<std::unique_ptr<const RecordShape>> shapes;
   std::string name;
@@ -118,6 +130,7 @@ class UnitTable {
   const Unit* find_slowly(std::uint64_t slot);
   const Unit* find_by_flag(std::uint64_t flag);
   void add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) const;
+  void add_calls(Unit& unit, const std::vector<FunctionId>& functions) const;
 
   CatalogMerger merger_;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin

@@ -10,6 +10,7 @@
 //            item.event.address + words[item.base]
 //   enter    Enter(shape.id)
 //   leave    Leave(shape.id)
+//   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
 //   loop     its accesses, round by round (trace/loop_walk.h)
 //
 // Everything that is not the whole execution of such a shape (locks, segments that were
@@ -39,35 +40,35 @@ struct LoopStep {
 };
 
 struct RecordShape {
-  enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kLoop };
+  enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kCall, kLoop };
 
   Kind kind{};
-  bool has_object{};             // an enter whose word 2 is the object
+  bool has_object{};             // an enter or a call whose word 2 is the object
   std::uint32_t id{};            // segment or function
   std::uint32_t always{};        // items of a loop that happen in the last round, too
-  std::vector<ShapeItem> items;  // of a segment or a loop
+  std::vector<ShapeItem> items;  // of a segment, a call or a loop
   std::vector<LoopStep> steps;   // of a loop; one for each item
 };
 
 struct Execution {
-  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static constexpr std::uint32_t kAll = ~std::uint32_t{0};
+  static constexpr std::size_t kMostBits = 32;
 
-  ShapeId shape{};                // 0: not an execution; the next `count` events of the batch
-  std::uint32_t who{};            // the thread, or that count
-  std::uint64_t detail{};         // enter: site of the call; segment: which items, a bit each
+  ShapeId shape{};        // 0: not an execution; the next `who` events of the batch come here
+  std::uint32_t who{};    // the thread, or that count
+  SiteId site{};          // enter, call: where it was called
+  std::uint32_t items{};  // segment, call: which items, a bit each
   const std::uint64_t* words{};
 
-  static Execution of(ShapeId shape, ThreadId thread, std::uint64_t detail,
-                      const std::uint64_t* words) {
-    return {shape, thread, detail, words};
+  static Execution of(ShapeId shape, ThreadId thread, const std::uint64_t* words, SiteId site = 0) {
+    return {shape, thread, site, kAll, words};
   }
-  static Execution events(std::uint32_t count) { return {0, count, 0, nullptr}; }
+  static Execution events(std::uint32_t count) { return {0, count, 0, 0, nullptr}; }
 
-  // Of a segment. Only a segment with no more than 64 items can lack some of them.
-  bool has(std::size_t item) const { return detail == kAll || (detail >> item & 1) != 0; }
-  std::size_t items_of(const RecordShape& segment) const {
-    return detail == kAll ? segment.items.size()
-                          : static_cast<std::size_t>(std::popcount(detail));
+  // Only what has no more than kMostBits items can lack some of them.
+  bool has(std::size_t item) const { return items == kAll || (items >> item & 1) != 0; }
+  std::size_t items_of(const RecordShape& of) const {
+    return items == kAll ? of.items.size() : static_cast<std::size_t>(std::popcount(items));
   }
 };
 
@@ -76,7 +77,7 @@ struct ExecutionBatch {
   std::span<const Execution> executions;
   std::span<const Event> events;
   std::span<const RecordShape* const> shapes;  // by ShapeId
-  bool flow{};                           // whether there are Segment events
+  bool flow{};                                 // whether there are Segment events
 
   bool empty() const { return executions.empty(); }
 };
@@ -85,16 +86,21 @@ constexpr Address address_of(const ShapeItem& item, const std::uint64_t* words) 
   return item.event.address + words[item.base];
 }
 
-// Of an enter or a leave.
-inline Event call_of(const RecordShape& shape, const Execution& execution) {
+// The Enter of an enter or a call, and the Leave of a leave or a call.
+inline Event enter_of(const RecordShape& shape, const Execution& execution) {
   Event event;
+  event.kind = EventKind::kEnter;
   event.thread = execution.who;
   event.value = shape.id;
-  event.kind = EventKind::kLeave;
-  if (shape.kind == RecordShape::Kind::kLeave) return event;
-  event.kind = EventKind::kEnter;
-  event.site = static_cast<SiteId>(execution.detail);
+  event.site = execution.site;
   event.address = shape.has_object ? execution.words[2] : 0;
+  return event;
+}
+inline Event leave_of(const RecordShape& shape, const Execution& execution) {
+  Event event;
+  event.kind = EventKind::kLeave;
+  event.thread = execution.who;
+  event.value = shape.id;
   return event;
 }
 

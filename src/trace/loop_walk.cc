@@ -28,19 +28,6 @@ std::uint64_t first_touch(Address address, std::uint64_t size, std::uint64_t ste
 
 }  // namespace
 
-// Every item stays within the address space while it moves.
-bool LoopWalk::believable(std::uint64_t rounds) const {
-  if (rounds > HEDDLE_LOOP_FEWEST + HEDDLE_LOOP_MOST) return false;
-  for (const Moving& item : moving_) {
-    if (item.address >= kAddressSpace) return false;
-    std::uint64_t way;
-    if (__builtin_mul_overflow(rounds, magnitude(item.step), &way) || way > kAddressSpace) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // All accesses up to the first one of the page.
 void LoopWalk::cut_at(const RecordShape& loop, std::uint64_t fault) {
   const Address page = fault & ~std::uint64_t{HEDDLE_FAULT_PAGE - 1};
@@ -65,6 +52,10 @@ void LoopWalk::cut_at(const RecordShape& loop, std::uint64_t fault) {
 bool LoopWalk::begin(const RecordShape& loop, const std::uint64_t* record,
                      std::optional<std::uint64_t> fault) {
   const std::uint64_t header = record[0] & ~std::uint64_t{1};
+  const std::uint64_t word = record[1];
+  const bool ended = static_cast<std::int64_t>(word) >= 0;
+  const std::uint64_t rounds = ended ? word : ~word;
+  bool believable = rounds <= HEDDLE_LOOP_FEWEST + HEDDLE_LOOP_MOST;
   moving_.resize(loop.items.size());
   for (std::size_t i = 0; i < moving_.size(); ++i) {
     const ShapeItem& item = loop.items[i];
@@ -73,15 +64,17 @@ bool LoopWalk::begin(const RecordShape& loop, const std::uint64_t* record,
     moving_[i] = {
         .address = item.event.address + base,
         .step = step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance)};
+    // It stays within the address space while it moves.
+    std::uint64_t way;
+    believable &= moving_[i].address < kAddressSpace &&
+                  !__builtin_mul_overflow(rounds, magnitude(moving_[i].step), &way) &&
+                  way <= kAddressSpace;
   }
-  const std::uint64_t word = record[1];
-  const bool ended = static_cast<std::int64_t>(word) >= 0;
-  const std::uint64_t rounds = ended ? word : ~word;
   under_way_ = false;
   round_ = whole_rounds_ = 0;
   rest_ = 0;
-  if (rounds == 0) return true;            // was not even begun when the target died
-  if (!believable(rounds)) return !ended;  // a wild pointer leads to a fault
+  if (rounds == 0) return true;    // was not even begun when the target died
+  if (!believable) return !ended;  // a wild pointer leads to a fault
   under_way_ = true;
   // The last round ends where the loop's test does.
   whole_rounds_ = rounds - 1;

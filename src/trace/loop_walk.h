@@ -62,7 +62,6 @@ class LoopWalk {
   }
 
  private:
-  bool believable(std::uint64_t rounds) const;
   void cut_at(const RecordShape& loop, std::uint64_t fault);
 
   std::vector<Moving> moving_;

@@ -24,6 +24,13 @@ class Maker {
     event.thread = thread;
     event.address = address;
   }
+  void add_items(const RecordShape& shape, const Execution& execution) {
+    for (std::size_t i = 0; i < shape.items.size(); ++i) {
+      if (!execution.has(i)) continue;
+      const ShapeItem& item = shape.items[i];
+      add(item.event, execution.who, address_of(item, execution.words));
+    }
+  }
   void pass(std::span<const Event> events) {
     hand_over();
     taker_.on(events, ordinal_);
@@ -66,16 +73,19 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
           segment.value = shape.id;
           maker.add(segment);
         }
-        for (std::size_t i = 0; i < shape.items.size(); ++i) {
-          if (!execution.has(i)) continue;
-          const ShapeItem& item = shape.items[i];
-          maker.add(item.event, execution.who, address_of(item, execution.words));
-        }
+        maker.add_items(shape, execution);
         break;
       }
       case RecordShape::Kind::kEnter:
+        maker.add(enter_of(shape, execution));
+        break;
       case RecordShape::Kind::kLeave:
-        maker.add(call_of(shape, execution));
+        maker.add(leave_of(shape, execution));
+        break;
+      case RecordShape::Kind::kCall:
+        maker.add(enter_of(shape, execution));
+        maker.add_items(shape, execution);
+        maker.add(leave_of(shape, execution));
         break;
       case RecordShape::Kind::kLoop:
         if (!loop.begin(shape, execution.words)) break;

@@ -62,29 +62,45 @@ EventOrdinal Avio::on_executions(const ExecutionBatch& batch, EventOrdinal first
       continue;
     }
     const RecordShape& shape = *batch.shapes[execution.shape];
-    if (shape.kind == RecordShape::Kind::kEnter || shape.kind == RecordShape::Kind::kLeave) {
-      explainer_.on_call(call_of(shape, execution));
+    if (shape.kind == RecordShape::Kind::kLeave) {
+      explainer_.on_call(leave_of(shape, execution));
       thread_ = kNoThread;
       ++ordinal;
       continue;
     }
-    if (execution.detail != Execution::kAll) {  // somebody left out a few
+    if (shape.kind == RecordShape::Kind::kEnter) {
+      explainer_.on_call(enter_of(shape, execution));
+      thread_ = kNoThread;
+      ++ordinal;
+      continue;
+    }
+    if (execution.items != Execution::kAll) {  // somebody left out a few
       ordinal = EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
       continue;
     }
     finder_.go_on_with(execution.who, ordinal);
-    if (execution.who != thread_) {
+    const bool call = shape.kind == RecordShape::Kind::kCall;
+    if (call) {
+      explainer_.on_call(enter_of(shape, execution));
+      ++ordinal;
+    }
+    if (execution.who != thread_ || call) {
       thread_ = execution.who;
       context_ = explainer_.context(thread_);
     }
     if (learns_) {
       for (const ShapeItem& item : shape.items) note_executed(item.event.site);
     }
-    if (shape.kind == RecordShape::Kind::kSegment) {
+    if (shape.kind == RecordShape::Kind::kLoop) {
+      ordinal += finder_.execute_loop(execution, shape, ordinal, context_);
+    } else {
       finder_.execute(execution, shape, ordinal, context_);
       ordinal += shape.items.size();
-    } else {
-      ordinal += finder_.execute_loop(execution, shape, ordinal, context_);
+    }
+    if (call) {
+      explainer_.on_call(leave_of(shape, execution));
+      thread_ = kNoThread;
+      ++ordinal;
     }
   }
   return ordinal;

@@ -7,11 +7,10 @@ namespace heddle::avio {
 void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
   pattern.known = true;
   pattern.items = static_cast<std::uint32_t>(shape.items.size());
-  pattern.plain =
-      shape.kind == RecordShape::Kind::kSegment && shape.items.size() <= 0xffff &&
-      std::all_of(shape.items.begin(), shape.items.end(), [](const ShapeItem& item) {
-        return (item.event.size == 4 || item.event.size == 8) && item.base <= 0xffff;
-      });
+  pattern.plain = shape.kind != RecordShape::Kind::kLoop && shape.items.size() <= 0xffff &&
+                  std::all_of(shape.items.begin(), shape.items.end(), [](const ShapeItem& item) {
+                    return (item.event.size == 4 || item.event.size == 8) && item.base <= 0xffff;
+                  });
   if (!pattern.plain) return;
   for (std::size_t i = shape.items.size(); i-- > 0;) {
     const ShapeItem& item = shape.items[i];

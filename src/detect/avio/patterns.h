@@ -18,7 +18,7 @@
 namespace heddle::avio {
 
 struct PatternTouch {
-  Address offset{};     // added to the word …
+  Address offset{};      // added to the word …
   std::uint16_t base{};  // … with this number
   std::uint16_t size{};
   std::uint16_t last{};   // item
@@ -27,7 +27,7 @@ struct PatternTouch {
 
 struct Pattern {
   bool known{};
-  bool plain{};  // a segment all of whose accesses are of 4 or 8 bytes
+  bool plain{};  // no loop, and all accesses are of 4 or 8 bytes
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their last items
   // The row of spots that was used last.

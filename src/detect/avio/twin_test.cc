@@ -63,8 +63,8 @@ struct Sink : TripleSink {
     for (unsigned k = 0; k < 8; ++k) {
       if ((triple.mask >> k & 1) == 0) continue;
       const Address at = granule == 64 ? triple.address : triple.address + k;
-      out.insert({at / granule, triple.split, triple.p.ordinal(), triple.r.ordinal(),
-                  triple.i.ordinal()});
+      out.insert(
+          {at / granule, triple.split, triple.p.ordinal(), triple.r.ordinal(), triple.i.ordinal()});
     }
   }
   const unsigned granule;
@@ -203,8 +203,7 @@ class Executed {
         continue;
       }
       const auto id = static_cast<ShapeId>(1 + (&step - steps_.data()));
-      const Execution execution =
-          Execution::of(id, step.thread, Execution::kAll, step.words.data());
+      const Execution execution = Execution::of(id, step.thread, step.words.data());
       finder.go_on_with(step.thread, ordinal);
       if (step.shape->kind == RecordShape::Kind::kLoop) {
         ordinal += finder.execute_loop(execution, *step.shape, ordinal, 0);
@@ -273,8 +272,7 @@ class Executed {
       const std::size_t count = round + 1 < rounds ? body.size() : made.shape->always;
       for (std::size_t i = 0; i < count; ++i) {
         events.push_back(body[i]);
-        events.back().address +=
-            round * static_cast<std::uint64_t>(made.shape->steps[i].distance);
+        events.back().address += round * static_cast<std::uint64_t>(made.shape->steps[i].distance);
       }
     }
   }

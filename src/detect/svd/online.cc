@@ -68,14 +68,14 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
     }
     const RecordShape& shape = *batch.shapes[executions[0].shape];
     if (shape.kind != RecordShape::Kind::kSegment) {
-      one(call_of(shape, executions[0]), next++);
+      const bool enters = shape.kind == RecordShape::Kind::kEnter;
+      one(enters ? enter_of(shape, executions[0]) : leave_of(shape, executions[0]), next++);
       executions = executions.subspan(1);
       continue;
     }
-    const auto end = std::find_if(
-        executions.begin(), executions.end(), [&](const Execution& one) {
-          return one.shape == 0 || batch.shapes[one.shape]->kind != RecordShape::Kind::kSegment;
-        });
+    const auto end = std::find_if(executions.begin(), executions.end(), [&](const Execution& one) {
+      return one.shape == 0 || batch.shapes[one.shape]->kind != RecordShape::Kind::kSegment;
+    });
     const auto count = static_cast<std::size_t>(end - executions.begin());
     next = machine_.run(executions.first(count), batch.shapes, next, [&] {
       if (collect_always_) collect_when_due();

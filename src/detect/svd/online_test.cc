@@ -93,7 +93,7 @@ class AsExecutions {
       shape.items.push_back(item);
     }
     executions_.push_back(
-        Execution::of(static_cast<ShapeId>(shapes_.size()), events[0].thread, Execution::kAll, nullptr));
+        Execution::of(static_cast<ShapeId>(shapes_.size()), events[0].thread, nullptr));
     shapes_.push_back(std::move(shape));
     words_.push_back(std::move(words));
   }
