@@ -2,15 +2,16 @@
 //
 // Tests and sleds stand in the middle of a function, as inline assembly: the compiler knows that
 // they may replace r11, change memory and the flags, and nothing else. So whatever they call saves
-// every register, vector registers too, which preserve_most functions may use. The word or two
-// after the call instruction are its arguments; the return address on the stack is replaced by the
+// every register, vector registers too, which preserve_most functions may use. What stands after
+// the call instruction are its arguments; the return address on the stack is replaced by the
 // place in the function where it goes on, so that a stack trace taken below shows the function.
 // Calls go through the global offset table: the procedure linkage table, when it binds late,
 // clobbers r10.
 //
 // Saving the vector registers costs as much as some hundred instructions. Where nothing is recorded
 // a scratch block is full every few hundred words, so it is started over without that
-// (stream.h, Scratch).
+// (stream.h, Scratch). And most accesses before which a thread could be switched are passed:
+// heddle_access_passes (sched_points.cc) has no use for vector registers.
 #include "abi/abi.h"
 
 // XSAVE's mask: SSE, AVX and AVX-512 state. Room: 512 bytes, a header of 64, the rest in the
@@ -49,7 +50,8 @@ __asm__(R"(
 
 	.text
 
-# After the call: .long offset of the flag, .long offset of where to go on. r11: the address.
+# After the call: a jump of five bytes to where to go on, .long offset of the flag. r11: the address.
+# Who passes returns to that jump, as the processor expects.
 	.globl	__heddle_point_inline
 	.type	__heddle_point_inline, @function
 	.p2align 4
@@ -66,11 +68,40 @@ __heddle_point_inline:
 	pushq	%rsi
 	pushq	%rdi
 	movq	8(%rbp), %rax
-	movslq	(%rax), %rsi
-	addq	%rax, %rsi
-	movslq	4(%rax), %rcx
-	leaq	4(%rax,%rcx), %rcx
-	movq	%rcx, 8(%rbp)
+	movslq	5(%rax), %rsi
+	leaq	5(%rax,%rsi), %rsi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	pushq	%rsi
+	movq	%rsi, %rdi
+	movq	%r11, %rsi
+	callq	heddle_access_passes
+	testb	%al, %al
+	popq	%rsi
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	je	2f
+	heddle_position %r11
+1:
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%rbp
+	.cfi_remember_state
+	.cfi_def_cfa %rsp, 8
+	retq
+	.cfi_restore_state
+2:
+	movq	8(%rbp), %rax
+	movslq	1(%rax), %rcx
+	leaq	5(%rax,%rcx), %rax
+	movq	%rax, 8(%rbp)
 	heddle_save_state
 	movq	%r11, %rdx
 	heddle_position %rdi
@@ -78,14 +109,7 @@ __heddle_point_inline:
 	movq	%rax, %r11
 	heddle_restore_state
 	leaq	-40(%rbp), %rsp
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	retq
+	jmp	1b
 	.cfi_endproc
 	.size	__heddle_point_inline, .-__heddle_point_inline
 

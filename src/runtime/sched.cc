@@ -78,19 +78,6 @@ void point_slowly(PointKind kind, const volatile void* object, const void* pc) {
   deliver_if_nudged(self);
 }
 
-// Memory of one thread is no reason for a switch; but a loop that looks at the
-// same place for ever waits for somebody.
-bool private_access_passes(Thread* self, const volatile void* object, const void* pc) {
-  constexpr uint32_t kPatience = 20 * kSpinLimit;
-  if (object != self->spin_object || pc != self->spin_pc) {
-    self->spin_object = object;
-    self->spin_pc = pc;
-    self->spin_count = 0;
-    return true;
-  }
-  return ++self->spin_count < kPatience;
-}
-
 // Waits, lock held, until `wait` is done.
 WakeReason wait_for(Thread* self, Wait* wait, PointKind kind) {
   Wait* outer = self->wait;
@@ -325,22 +312,16 @@ namespace {
 bool passes(PointKind kind, const volatile void* object, const void* pc) {
   Thread* self = t_self;
   if (self == nullptr || !g_sched.on || inside()) return true;
+  // Memory of one thread is no reason for a switch.
   if (kind == PointKind::kAccess && g_sched.shared_only && load_holder() == self &&
       !access_is_shared(object)) {
-    return private_access_passes(self, object, pc);
+    return note_place(self, object, pc, kPrivateSpinLimit);
   }
   if (load_holder() != self || g_sched.points + 1 >= g_sched.next_action ||
       kind == PointKind::kYield || self->async_cancel || self->once_depth != 0) {
     return false;
   }
-  if (object == self->spin_object && pc == self->spin_pc) {
-    if (self->spin_count + 1 >= kSpinLimit) return false;
-    ++self->spin_count;
-  } else {
-    self->spin_object = object;
-    self->spin_pc = pc;
-    self->spin_count = 0;
-  }
+  if (!note_place(self, object, pc, kSpinLimit)) return false;
   count_point(self, kind);
   if (has_cursor()) g_sched.quick = self;
   return true;

@@ -27,6 +27,23 @@ inline void count_point(Thread* self, PointKind kind) {
   g_sched.hash = (g_sched.hash ^ hash_mark(self->id, kind)) * kHashFactor;
 }
 
+// Memory of one thread is no reason for a switch; but a loop that looks at the same place of it for
+// ever waits for somebody.
+constexpr uint32_t kPrivateSpinLimit = 20 * kSpinLimit;
+
+// Where the holder is now. False, and nothing is noted: it has been there `limit` times in a row.
+inline bool note_place(Thread* self, const volatile void* object, const void* pc, uint32_t limit) {
+  if (object != self->spin_object || pc != self->spin_pc) {
+    self->spin_object = object;
+    self->spin_pc = pc;
+    self->spin_count = 0;
+    return true;
+  }
+  if (self->spin_count + 1 >= limit) return false;
+  ++self->spin_count;
+  return true;
+}
+
 // False, and nothing is done: ask at length. Not for plain accesses and for yields. point_entry.cc
 // has a twin for atomic accesses.
 inline bool quick_point_passes(PointKind kind, const volatile void* object, const void* pc) {

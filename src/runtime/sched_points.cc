@@ -11,8 +11,12 @@
 // Memory that is allocated anew, and the stack of a new thread, start again without owner: what was
 // there before is chance. The shadow is exact (pages found by their number, no hashing of granules
 // onto each other), because an address must never decide who runs.
+//
+// This file is compiled without vector registers: see heddle_access_passes.
+#include "runtime/sched_point.h"
 #include "runtime/schedule.h"
 #include "runtime/sleds.h"
+#include "runtime/stream.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -75,23 +79,33 @@ void mark_static(uint64_t page, Owner* owners, const Range& range) {
   }
 }
 
-// The owners of a page; nullptr when it was never touched (and `make` is false), or without memory.
-Owner* owners_of(uint64_t page, bool make) {
+// Where a page's entry is, or may be made; nullptr: all are in use.
+[[gnu::always_inline]] inline ShadowPage* entry_of(uint64_t page) {
   // Neighbours stay neighbours, so that a stack's pages share cache lines here.
   constexpr uint64_t kRun = 2048;
   const uint64_t start = ((page / kRun * 0x9e3779b97f4a7c15ull) >> 42) + page % kRun;
   for (uint64_t probe = 0; probe < kPages; ++probe) {
     ShadowPage* entry = &g_pages[(start + probe) % kPages];
-    if (entry->number == page + 1) return entry->owners;
-    if (entry->number != 0) continue;
-    if (!make) return nullptr;
-    entry->owners = new_owners();
-    if (entry->owners == nullptr) return nullptr;
-    entry->number = page + 1;
-    for (unsigned i = 0; i < g_static_count; ++i) mark_static(page, entry->owners, g_static[i]);
-    return entry->owners;
+    if (entry->number == page + 1 || entry->number == 0) return entry;
   }
   return nullptr;
+}
+
+// The owners of a page; nullptr when it was never touched.
+[[gnu::always_inline]] inline Owner* find_owners(uint64_t page) {
+  const ShadowPage* entry = entry_of(page);
+  return entry != nullptr ? entry->owners : nullptr;
+}
+
+// The same, made when there are none; nullptr: without memory.
+Owner* make_owners(uint64_t page) {
+  ShadowPage* entry = entry_of(page);
+  if (entry == nullptr || entry->number != 0) return entry != nullptr ? entry->owners : nullptr;
+  entry->owners = new_owners();
+  if (entry->owners == nullptr) return nullptr;
+  entry->number = page + 1;
+  for (unsigned i = 0; i < g_static_count; ++i) mark_static(page, entry->owners, g_static[i]);
+  return entry->owners;
 }
 
 }  // namespace
@@ -114,13 +128,16 @@ void points_select(const char* mode) {
   }
 }
 
-bool access_is_shared(const volatile void* address) {
-  const auto granule = reinterpret_cast<uint64_t>(address) >> 3;
-  Owner* owners = owners_of(granule / kGranulesPerPage, true);
-  if (owners == nullptr) return true;
-  Owner* owner = &owners[granule % kGranulesPerPage];
+namespace {
+
+uint64_t granule_of(const volatile void* address) {
+  return reinterpret_cast<uint64_t>(address) >> 3;
+}
+
+// `thread` touches what has this owner; true when it is not its alone.
+[[gnu::always_inline]] inline bool touch(Owner* owner, const Thread* thread) {
   if (*owner == kShared) return true;
-  Owner& self = g_owner[t_self->id];
+  Owner& self = g_owner[thread->id];
   if (self == 0) {
     g_last_owner = static_cast<Owner>(g_last_owner % (kShared - 1) + 1);
     self = g_last_owner;
@@ -131,6 +148,43 @@ bool access_is_shared(const volatile void* address) {
     return false;
   }
   *owner = kShared;
+  return true;
+}
+
+}  // namespace
+
+bool access_is_shared(const volatile void* address) {
+  const uint64_t granule = granule_of(address);
+  Owner* owners = make_owners(granule / kGranulesPerPage);
+  return owners == nullptr || touch(&owners[granule % kGranulesPerPage], t_self);
+}
+
+// Whether a plain access goes on at once: then it is counted, if it is a point. False, and nothing
+// is done that asking at length does not do again: it must.
+//
+// Nearly every access that comes here goes on, and saving the vector registers would be most of its
+// cost. So this calls nobody, and the compiler has no such registers to use.
+extern "C" __attribute__((visibility("hidden"))) bool heddle_access_passes(const uint8_t* flag,
+                                                                           const void* address) {
+  Thread* self = t_self;
+  if (self == nullptr || self != g_sched.holder || !g_sched.on || inside() || !has_cursor() ||
+      g_sched.stop_watched || *flag == 0) {
+    return false;
+  }
+  if (g_sched.shared_only) {
+    const uint64_t granule = granule_of(address);
+    Owner* owners = find_owners(granule / kGranulesPerPage);
+    if (owners == nullptr) return false;
+    if (!touch(&owners[granule % kGranulesPerPage], self)) {
+      return note_place(self, address, flag, kPrivateSpinLimit);
+    }
+  }
+  if (g_sched.points + 1 >= g_sched.next_action || self->async_cancel || self->once_depth != 0 ||
+      !note_place(self, address, flag, kSpinLimit)) {
+    return false;
+  }
+  count_point(self, PointKind::kAccess);
+  g_sched.quick = self;
   return true;
 }
 
@@ -146,7 +200,7 @@ void sched_fresh_memory(const void* address, size_t size) {
     const uint64_t page = granule / kGranulesPerPage;
     const uint64_t page_end = (page + 1) * kGranulesPerPage;
     const uint64_t stop = page_end < end ? page_end : end;
-    if (Owner* owners = owners_of(page, false)) {
+    if (Owner* owners = find_owners(page)) {
       memset(&owners[granule % kGranulesPerPage], 0, (stop - granule) * sizeof(Owner));
     }
     granule = stop;

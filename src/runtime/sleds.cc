@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint8_t kSled[] = HEDDLE_SLED_BYTES;
 constexpr size_t kPage = 4096;
-constexpr size_t kPointDetour = 32;  // at most 9 + 6 + 8 bytes
+constexpr size_t kPointDetour = 32;  // at most 9 + 6 + 5 + 4 bytes
 constexpr size_t kFlowDetour = 64;   // 9 + 6 + 12 + 4 + 9 + 5, then 6 + 8
 
 // No-operations, by their size.
@@ -117,8 +117,9 @@ void write_point_detour(uint8_t* detour, const Entry& entry, const Arena* arena)
   copy_address_code(out, entry);
   out.bytes(0xff, 0x15);  // callq *point(%rip)
   out.distance(&arena->point, 4);
+  out.bytes(0xe9);  // jmp go_on
+  out.distance(entry.sled + sizeof kSled, 4);
   out.distance(entry.subject, 0);
-  out.distance(entry.sled + sizeof kSled, 0);
 }
 
 void write_flow_detour(uint8_t* detour, const Entry& entry, const Arena* arena) {

@@ -8,7 +8,7 @@
 // its code but constructors of priority 0 has run, the runtime writes a detour for every place that
 // the run wants and puts a jump to the detour in the sled's place:
 //
-//   point   leaq address, %r11;  call *__heddle_point_inline;  .long flag - .;  .long (go on) - .
+//   point   leaq address, %r11;  call *__heddle_point_inline;  jmp (go on);  .long flag - .
 //   flow    the segment's one word, written in line; a full block goes to __heddle_flow_inline
 //
 // Detours lie in a mapping of their own near the module, written first and made executable then.

@@ -2,8 +2,8 @@
 # check_counts.sh HEDDLE-C++
 #
 # One seed gives one schedule, to the last point and the hash of all their kinds, whatever is recorded and
-# whichever way the points take: the short ones of point_entry.cc and sched_point.h, or, where there are
-# accesses to stop at (none that is ever reached), the long one.
+# whichever way the points take: the short ones of point_entry.cc, sched_point.h and sched_points.cc, or,
+# where there are accesses to stop at (none that is ever reached), the long one.
 set -u
 compiler=$1
 directory=$(mktemp -d)
@@ -22,8 +22,15 @@ std::condition_variable turn;
 std::once_flag once;
 int whose = 0;
 int initialised = 0;
+int plain[64];
 
 void work(int id) {
+  std::vector<int> own(100, id);  // memory that is no point under points=shared
+  for (int i = 0; i < 2000; ++i) {
+    own[i % 100] += plain[i % 64];
+    plain[(i + id) % 64] = own[(i * 7) % 100];
+    for (int spin = 0; spin < (i == 1000 ? 9000 : i % 30); ++spin) ++own[0];
+  }
   std::call_once(once, [] {
     for (std::atomic<int>& cell : cells) cell.store(1, std::memory_order_relaxed);
     ++initialised;
@@ -57,7 +64,8 @@ run() {
   HEDDLE_OPTIONS=$schedule:schedule_out=$1:$2 timeout 300 ./counts ||
     { echo "FAILED: $schedule:$2: status $?"; exit 1; }
 }
-for schedule in schedule=fifo schedule=random:seed=5:switch_every=40 schedule=random:seed=6:switch_every=3; do
+for schedule in schedule=fifo schedule=random:seed=5:switch_every=40 schedule=random:seed=6:switch_every=3 \
+  schedule=random:seed=7:points=shared schedule=random:seed=8:points=all:switch_every=40; do
   run short level=off
   grep -q '^end [0-9]* points hash' short || { echo "FAILED: $schedule: no end"; exit 1; }
   run long level=off:stop_access=9.1.atomic:stop_sites=/dev/null
