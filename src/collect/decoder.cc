@@ -361,19 +361,26 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
     const std::uint64_t base = item.base == 0 ? header : words[item.base];
     if (may_miss && base == 0) break;
     if (may_miss && item.next > item.words && words[item.next - 1u] == 0) break;
-    Event event = item.event;
-    event.thread = thread_;
-    event.address = item.no_address ? 0 : event.address + base;
+    Event* const event = out.room(1);  // where it stays: see common_records
+    *event = item.event;
+    event->thread = thread_;
+    event->address = item.no_address ? 0 : item.event.address + base;
     if (item.outcome && words[item.next - 1u] == 1) {
-      event.kind = EventKind::kRead;
-      event.order = item.failure_order;
+      event->kind = EventKind::kRead;
+      event->order = item.failure_order;
     }
     if (!item.dynamic_size) {
-      out.add(event);
+      out.added(1);
       continue;
     }
-    const std::uint64_t length = words[item.next - (item.outcome ? 2u : 1u)];
-    add_range(event, length == 0 ? 0 : length - 1, out);
+    const std::uint64_t length_plus_one = words[item.next - (item.outcome ? 2u : 1u)];
+    if (length_plus_one <= 1) continue;
+    if (length_plus_one - 1 > kLargestRange) {
+      add_range(Event(*event), length_plus_one - 1, out);
+      continue;
+    }
+    event->size = (length_plus_one - 1) & kLargestRange;
+    out.added(1);
   }
   state_->paused_item = static_cast<std::uint32_t>(i);
 }
