@@ -53,4 +53,8 @@ function(heddle_test name)
   target_link_libraries(${name} PRIVATE heddle_options ${arg_DEPENDS} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "HEDDLE_TEST_SEED=1;RC_PARAMS=seed=1")
+  if(HEDDLE_SANITIZE)
+    # The twins on random programs take a quarter of an hour and more there; ctest ends a test after 25 minutes.
+    set_tests_properties(${name} PROPERTIES TIMEOUT 7200)
+  endif()
 endfunction()
