@@ -75,8 +75,7 @@ class Watch : public EventTaker {
   EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
     for (const Execution& execution : batch.executions) {
       if (out_.accesses) break;
-      out_.accesses =
-          execution.shape != 0 && !batch.shapes[execution.shape]->items.empty();
+      out_.accesses = execution.shape != 0 && !batch.shapes[execution.shape]->items.empty();
     }
     for (const Event& event : batch.events) look(event);
     return detector_.on_executions(batch, first);

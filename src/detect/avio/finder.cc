@@ -53,8 +53,8 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     std::uint64_t number = done;
     const auto access = [&](std::size_t item, Address address) {
       const Event& event = shape.items[item].event;
-      const Stamp now = make_stamp(ordinal + number++ - base_,
-                                   pattern.row + static_cast<SpotId>(item));
+      const Stamp now =
+          make_stamp(ordinal + number++ - base_, pattern.row + static_cast<SpotId>(item));
       shadow_.access(now, is_write(event.kind), address, event.size);
     };
     loop_.walk(access, rounds * pattern.items);

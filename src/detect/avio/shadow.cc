@@ -95,8 +95,8 @@ bool Shadow::stays(const RecordShape& loop, std::span<const LoopWalk::Moving> it
       const Chunk* const chunk = chunk_for(address);
       if (chunk == nullptr) return false;
       const Stamps& last = chunk->last[(address >> kCellBits) & (kChunkCells - 1)];
-      const bool mine = size == 8 ? is_mine(last[0]) && is_mine(last[1])
-                                  : is_mine(last[address >> 2 & 1]);
+      const bool mine =
+          size == 8 ? is_mine(last[0]) && is_mine(last[1]) : is_mine(last[address >> 2 & 1]);
       if (!mine) return false;
     }
   }

@@ -95,10 +95,10 @@ class Shadow {
     visit_cells(now, writes, address, size);
   }
 
-  // The accesses of a segment by the thread whose turn it is, the first of them `first`, if all that
-  // they touch stays with that thread. False: not all of it does, or that is not easily told, or
-  // pairs are put down. Then the accesses have to come one by one; it does not matter what was done
-  // already.
+  // The accesses of a segment by the thread whose turn it is, the first of them `first`, if all
+  // that they touch stays with that thread. False: not all of it does, or that is not easily told,
+  // or pairs are put down. Then the accesses have to come one by one; it does not matter what was
+  // done already.
   bool stays(const Pattern& pattern, const std::uint64_t* words, Stamp first) {
     if (pairs_ != nullptr) return false;
     for (const PatternTouch& touch : pattern.touches) {
