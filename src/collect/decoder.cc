@@ -29,27 +29,22 @@ std::uint32_t small_of(std::uint64_t header) {
 // everything waits for: as a sum it would be known when the slot has been read, as a jump the
 // processor foresees it, for programs do the same again and again.
 inline const std::uint64_t* behind(const std::uint64_t* record, unsigned words) {
+  const auto step = [record](std::size_t length) {
+    const std::uint64_t* next = record + length;
+    asm volatile("" : "+r"(next));  // keeps the compiler from making it a sum again
+    return next;
+  };
   switch (words) {
     case 0:
-      ++record;
-      asm volatile("" : "+r"(record));  // keeps the compiler from making it a sum again
-      return record;
+      return step(1);
     case 1:
-      record += 2;
-      asm volatile("" : "+r"(record));
-      return record;
+      return step(2);
     case 2:
-      record += 3;
-      asm volatile("" : "+r"(record));
-      return record;
+      return step(3);
     case 3:
-      record += 4;
-      asm volatile("" : "+r"(record));
-      return record;
+      return step(4);
     case 4:
-      record += 5;
-      asm volatile("" : "+r"(record));
-      return record;
+      return step(5);
     default:
       return record + words + 1;
   }
