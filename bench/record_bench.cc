@@ -65,11 +65,8 @@ class Count : public EventTaker {
     for (const Execution& execution : batch.executions) {
       if (execution.shape == 0) continue;
       const RecordShape& shape = *batch.shapes[execution.shape];
-      if (shape.kind != RecordShape::Kind::kLoop) {
-        accesses_ += execution.items_of(shape);
-      } else if (loop_.begin(shape, execution.words)) {
-        accesses_ += loop_.accesses();
-      }
+      accesses_ += shape.kind == RecordShape::Kind::kLoop ? accesses_of_loop(shape, execution.words)
+                                                          : execution.items_of(shape);
     }
     return first;  // nobody asks
   }
@@ -77,15 +74,15 @@ class Count : public EventTaker {
 
  private:
   std::uint64_t accesses_ = 0;
-  LoopWalk loop_;
 };
 
 int count(collect::Session& session, Report& report) {
   Count shared;
-  collect::SharedFilter filter(shared);
-  session.deliver(filter);
+  Result<std::unique_ptr<collect::SharedFilter>> filter = collect::SharedFilter::create(shared);
+  if (!filter.ok()) return 1;
+  session.deliver_shared(**filter);
   report.passed = shared.accesses();
-  report.accesses = filter.accesses();
+  report.accesses = (*filter)->accesses();
   return 0;
 }
 

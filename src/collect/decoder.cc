@@ -106,9 +106,10 @@ void Decoder::go_to(ThreadId thread) {
 
 Status Decoder::decode(std::span<const std::uint64_t> words, Tail tail, EventBuffer& out,
                        std::size_t& at) {
+  units_.forget_removed();
   placed_ = out.size();
   const Status status = decode_from(words, tail, out, at);
-  if (executions_ != nullptr) place_events(out);
+  place_events(out);
   return status;
 }
 
@@ -165,6 +166,10 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
 // processor, because the copy's wide loads have to wait for the narrow stores before them.
 std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::size_t at,
                                     EventBuffer& out) {
+  if (filter_ != nullptr) {
+    place_events(out);
+    return filtered(words, at);
+  }
   if (executions_ != nullptr) {
     place_events(out);
     return executions(words, at);
@@ -200,9 +205,14 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
   return at;
 }
 
-void Decoder::place_events(const EventBuffer& out) {
+void Decoder::place_events(EventBuffer& out) {
   if (placed_ == out.size()) return;
-  executions_->add(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
+  if (filter_ != nullptr) {
+    filter_->take(out.events());
+    out.clear();
+  } else if (executions_ != nullptr) {
+    executions_->add(Execution::events(static_cast<std::uint32_t>(out.size() - placed_)));
+  }
   placed_ = out.size();
 }
 
@@ -497,7 +507,9 @@ Status Decoder::unit(std::span<const std::uint64_t> words) {
   const std::vector<std::uint8_t> copy = read_side_(words[1], words[2]);
   if (copy.size() != words[2]) return Error{"a unit's description is missing"};
   saw_units_ = true;
-  return units_.add(words[0], copy);
+  Status status = units_.add(words[0], copy);
+  if (filter_ != nullptr) filter_->expect(units_.shapes());
+  return status;
 }
 
 void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out) {

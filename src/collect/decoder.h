@@ -13,6 +13,7 @@
 #include "collect/event_buffer.h"
 #include "collect/execution_buffer.h"
 #include "collect/native_sites.h"
+#include "collect/shared_filter.h"
 #include "collect/units.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
@@ -57,6 +58,10 @@ class Decoder {
   // From here on, what can be an execution is added to `to` instead, and so is where among them the
   // events belong.
   void execute_into(ExecutionBuffer* to) { executions_ = to; }
+
+  // From here on, everything goes through the filter, at the access level, and `out` stays empty.
+  void filter_into(SharedFilter* filter) { filter_ = filter; }
+
   std::span<const RecordShape* const> shapes() const { return units_.shapes(); }
 
   ThreadId thread() const { return thread_; }
@@ -93,7 +98,8 @@ class Decoder {
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              EventBuffer& out);
   std::size_t executions(std::span<const std::uint64_t> words, std::size_t at);
-  void place_events(const EventBuffer& out);
+  std::size_t filtered(std::span<const std::uint64_t> words, std::size_t at);
+  void place_events(EventBuffer& out);
   bool full(const EventBuffer& out) const {
     return out.size() >= kBatch || (executions_ != nullptr && executions_->full());
   }
@@ -117,6 +123,7 @@ class Decoder {
   bool flow_;
   ReadSide read_side_;
   ExecutionBuffer* executions_ = nullptr;
+  SharedFilter* filter_ = nullptr;
   std::size_t placed_ = 0;  // events that have their place among the executions
   UnitTable units_;
   NativeSites native_sites_;

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <random>
+#include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -61,6 +64,49 @@ Status execute_all(Decoder& decoder, const std::vector<std::uint64_t>& words, bo
     if (!status.ok()) return status;
   }
   return Done{};
+}
+
+// The same through the filter of shared accesses.
+Status filter_all(Decoder& decoder, const std::vector<std::uint64_t>& words, SharedFilter& filter) {
+  decoder.filter_into(&filter);
+  Status status = Done{};
+  for (std::size_t at = 0; at < words.size() && status.ok();) {
+    EventBuffer none;
+    status = decoder.decode(words, Tail::kWhole, none, at);
+    EXPECT_EQ(none.size(), 0u);
+    filter.hand_over();
+  }
+  return status;
+}
+
+std::unique_ptr<SharedFilter> shared_filter(EventTaker& next) {
+  Result<std::unique_ptr<SharedFilter>> filter = SharedFilter::create(next);
+  return filter.ok() ? std::move(*filter) : nullptr;
+}
+
+// What order means of events that the filter may deliver late: for each granule, its accesses; and
+// for each thread, what it did, where accesses that nothing else stands between count as a set.
+using Step = std::tuple<ThreadId, EventKind, Address, std::uint64_t, SiteId, std::uint64_t>;
+Step step(const Event& event) {
+  return {event.thread, event.kind, event.address, event.size, event.site, event.value};
+}
+std::map<Address, std::vector<Step>> by_granule(const std::vector<Event>& events) {
+  std::map<Address, std::vector<Step>> accesses;
+  for (const Event& event : events) {
+    if (!is_access(event.kind)) continue;
+    const Address last = (event.address + event.size - 1) / 8;
+    for (Address at = event.address / 8; at <= last; ++at) accesses[at].push_back(step(event));
+  }
+  return accesses;
+}
+std::map<ThreadId, std::vector<std::multiset<Step>>> by_thread(const std::vector<Event>& events) {
+  std::map<ThreadId, std::vector<std::multiset<Step>>> steps;
+  for (const Event& event : events) {
+    auto& of_thread = steps[event.thread];
+    if (of_thread.empty() || !is_access(event.kind)) of_thread.emplace_back();
+    of_thread.back().insert(step(event));
+  }
+  return steps;
 }
 
 // A unit made by hand, as the plugin would make it, in a side region of its own.
@@ -336,6 +382,21 @@ TEST_F(DecoderTest, AnUnloadedUnitIsUnknown) {
   EXPECT_EQ(out.size(), 1u);
 }
 
+TEST_F(DecoderTest, WhatAUnitDidBeforeItWasUnloadedIsExecuted) {
+  const std::uint64_t slot = segment({{site(EventKind::kRead, 8), word()}});
+  const std::vector<std::uint64_t> words =
+      after_unit({slot, 0x10, switch_to(1), slot, 0x10, slot, 0x10,
+                  HEDDLE_HEADER(HEDDLE_REC_UNLOAD, 0, 1, 0, 0, 0), kUnit});
+  Taken executed;
+  ASSERT_TRUE(execute_all(decoder(), words, false, executed).ok());
+  EXPECT_EQ(executed.events.size(), 3u);
+  catalog_ = {};
+  Taken filtered;
+  const auto filter = shared_filter(filtered);
+  ASSERT_TRUE(filter_all(decoder(), words, *filter).ok());
+  EXPECT_EQ(filtered.events, executed.events);
+}
+
 std::vector<Event> without_empty_calls(const std::vector<Event>& events) {
   std::vector<Event> out;
   for (const Event& event : events) {
@@ -410,15 +471,16 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
     catalog_ = {};
     const std::vector<Event> events = decode(words);
     Taken filtered_executions;
-    SharedFilter filter(filtered_executions);
+    const auto filter = shared_filter(filtered_executions);
     catalog_ = {};
-    ASSERT_TRUE(execute_all(decoder(), after_unit(words), false, filter).ok());
+    ASSERT_TRUE(filter_all(decoder(), after_unit(words), *filter).ok());
     Taken filtered_events;
-    SharedFilter after(filtered_events);
-    after.on(events, 0);
-    ASSERT_EQ(without_empty_calls(filtered_executions.events),
-              without_empty_calls(filtered_events.events));
-    ASSERT_EQ(filter.accesses(), after.accesses());
+    const auto after = shared_filter(filtered_events);
+    after->on(events, 0);
+    ASSERT_EQ(by_thread(without_empty_calls(filtered_executions.events)),
+              by_thread(without_empty_calls(filtered_events.events)));
+    ASSERT_EQ(by_granule(filtered_executions.events), by_granule(filtered_events.events));
+    ASSERT_EQ(filter->accesses(), after->accesses());
     ASSERT_GT(filtered_executions.in_executions, 0u);
   }
 }
@@ -544,17 +606,17 @@ TEST_F(DecoderTest, CallsInWhichNothingPassesDoNotPass) {
   const std::uint64_t enter = slot(HEDDLE_SLOT_ENTER, f, 1);
   const std::uint64_t leave = slot(HEDDLE_SLOT_LEAVE, f, 0);
   Taken taken;
-  SharedFilter filter(taken);
+  const auto filter = shared_filter(taken);
   const std::vector<std::uint64_t> words =
       after_unit({slot_of_read, 0x100, switch_to(1), enter, kFlags, enter, kFlags, slot_of_read,
                   0x200, leave, enter, kFlags, slot_of_read, 0x100, leave, leave});
-  ASSERT_TRUE(execute_all(decoder(), words, false, filter).ok());
+  ASSERT_TRUE(filter_all(decoder(), words, *filter).ok());
   std::string kinds;
   for (const Event& event : taken.events) {
     kinds += event.kind == EventKind::kEnter ? '(' : event.kind == EventKind::kLeave ? ')' : 'r';
   }
   EXPECT_EQ(kinds, "((rr))");
-  EXPECT_EQ(filter.accesses(), 3u);
+  EXPECT_EQ(filter->accesses(), 3u);
 }
 
 TEST_F(DecoderTest, DamagedWords) {
@@ -653,25 +715,25 @@ TEST(SharedFilter, PassesWhatTwoThreadsTouchAndTheLastPrivateAccess) {
     return event;
   };
   Taken taken;
-  SharedFilter filter(taken);
+  const auto filter = shared_filter(taken);
   const std::vector<Event> events = {
       access(0, EventKind::kWrite, 0x100, 8), access(0, EventKind::kRead, 0x102, 4),
       access(0, EventKind::kRead, 0x108, 8),  access(1, EventKind::kRead, 0x200, 4),
       access(1, EventKind::kWrite, 0x104, 2), access(0, EventKind::kRead, 0x100, 1),
       access(1, EventKind::kRead, 0xfc, 8)};
-  filter.on(events, 0);
+  filter->on(events, 0);
   const std::vector<Event>& passed = taken.events;
   ASSERT_EQ(passed.size(), 4u);
   EXPECT_EQ(passed[0], events[1]);
   EXPECT_EQ(passed[1], events[4]);
   EXPECT_EQ(passed[2], events[5]);
   EXPECT_EQ(passed[3], events[6]);
-  EXPECT_EQ(filter.accesses(), 7u);
+  EXPECT_EQ(filter->accesses(), 7u);
 }
 
 TEST(SharedFilter, ANewBlockHasNoPast) {
   Taken taken;
-  SharedFilter filter(taken);
+  const auto filter = shared_filter(taken);
   Event event;
   event.kind = EventKind::kWrite;
   event.address = 0x100;
@@ -684,7 +746,7 @@ TEST(SharedFilter, ANewBlockHasNoPast) {
   Event other = event;
   other.thread = 1;
   const std::vector<Event> events = {event, alloc, other};
-  filter.on(events, 0);
+  filter->on(events, 0);
   const std::vector<Event>& passed = taken.events;
   ASSERT_EQ(passed.size(), 1u);
   EXPECT_EQ(passed[0], alloc);

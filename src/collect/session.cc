@@ -267,6 +267,27 @@ void Session::deliver(EventTaker& taker) {
   }
 }
 
+void Session::deliver_shared(SharedFilter& filter) {
+  if (flow_) {
+    deliver(filter);
+    return;
+  }
+  decoder_->filter_into(&filter);
+  for (;;) {
+    give_back_block();
+    if (over_) return;
+    if (!block_is_whole_.has_value()) {
+      block_is_whole_ = wait_for_block();
+      position_ = 0;
+    }
+    if (decode_block() && !*block_is_whole_) {
+      add_outcome();
+      filter.take(buffer_.events());
+    }
+    filter.hand_over();  // it refers to words of the block
+  }
+}
+
 Result<std::span<const Event>> Session::next() {
   buffer_.clear();
   while (!over_ && buffer_.events().empty()) {

@@ -51,6 +51,8 @@ class Session : public EventSource {
 
   // Everything, to the end, to this taker, as executions.
   void deliver(EventTaker& taker);
+  // … or through this filter.
+  void deliver_shared(SharedFilter& filter);
 
   std::uint32_t pid() const;
   std::uint32_t parent_pid() const;

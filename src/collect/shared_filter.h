@@ -4,124 +4,206 @@
 // about it. Because one thread runs at a time, a granule (8 bytes here: never finer than what a
 // detector tracks, so nothing it needs is lost) needs no lock and no order to be watched: its
 // state is the thread that has it, and its shadow word holds the last access. When another thread
-// comes, that last access is delivered, late, right before the one that made the granule shared;
+// comes, that last access is delivered, late, before the execution that made the granule shared;
 // from then on every access is delivered.
 //
 // Everything else passes. A new block of memory starts without a past. What passes
 // has ordinals of its own.
 //
-// Executions stay executions, less the items that do not pass. Within one, nobody else comes
-// between, so that of several accesses to the same bytes one look at the granule decides, and only
-// the last one is worth remembering: a shape is compiled into such *looks* when it is first seen.
-// A loop passes as a whole when all that it touches is shared. Of executions, calls in which
-// nothing passes do not pass either.
+// Executions stay executions, less the items that do not pass (looks.h). A loop passes as a whole
+// when all that it touches is shared. Of executions, calls in which nothing passes do not pass
+// either.
 #pragma once
 
+#include "base/result.h"
 #include "collect/event_buffer.h"
+#include "collect/looks.h"
 #include "collect/shadow.h"
 #include "trace/loop_walk.h"
 #include "trace/taker.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace heddle::collect {
 
 class SharedFilter : public EventTaker {
  public:
-  explicit SharedFilter(EventTaker& next) : next_(next) {}
+  class Stretch;
+
+  // An error: there is no address space for the shadow.
+  static Result<std::unique_ptr<SharedFilter>> create(EventTaker& next);
 
   void on(std::span<const Event> batch, EventOrdinal first) override;
-  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override;
 
+  // For a decoder that has its words looked at as it finds them, in stretches and, between them,
+  // events. All shapes that come have been named; what passed is handed over at the latest before
+  // the words go away.
+  void expect(std::span<const RecordShape* const> shapes);
+  void take(std::span<const Event> events);
+  void hand_over();
+
+  const Forms::OfUnit& forms(const Unit& unit) { return forms_.of(unit, shapes_); }
   std::uint64_t accesses() const { return accesses_; }  // that came, not that passed
 
  private:
-  // A thread, as the words and the states name it.
-  struct Owner {
-    std::uint64_t bits;
-    std::uint8_t state;
-  };
-
-  // What has to be looked at of a segment: bytes that some of its items access.
-  struct Look {
-    Address offset{};          // added to the word …
-    std::uint32_t base{};      // … with this number
-    std::uint32_t items{};     // who accesses them, a bit each
-    std::uint64_t unlikely{};  // bits that no address has for which a look at one granule is enough
-    std::uint64_t last{};      // the last of these accesses, packed
-  };
-  struct Known {            // a shape
-    std::uint32_t first{};  // of looks_
-    std::uint32_t count{};
-    std::uint32_t items{};
-    std::uint32_t all{};  // a bit for each item
-    RecordShape::Kind kind{};
-    bool compiled{};
-    bool piecemeal{};  // more items than bits
-  };
-
   // The state of a granule: nobody has touched it, thread number state - 1 has it, one of the many
   // threads without a state of their own has it (its word says which), several have touched it.
   static constexpr std::uint8_t kUntouched = 0;
   static constexpr std::uint8_t kSomebody = 254;
   static constexpr std::uint8_t kShared = 255;
+  static std::uint8_t state_of(ThreadId thread) {
+    return thread < kSomebody - 1 ? static_cast<std::uint8_t>(thread + 1) : kSomebody;
+  }
 
-  // The shadow word of a private granule: its last access.
-  //   62..60 memory order   59..58 kind   57..55 size - 1   54..52 offset   51..32 thread
-  //   31..0 site
-  static constexpr unsigned kOffsetShift = 52;
-  static constexpr unsigned kThreadShift = 32;
-  static constexpr std::uint64_t kThreadBits = std::uint64_t{0xfffff} << kThreadShift;
   static constexpr Address kGranuleMask = 7;
+  static constexpr std::size_t kRoom = 1024;  // executions that wait to be handed over, 24 KiB
 
-  static Owner owner(ThreadId thread) {
-    return {static_cast<std::uint64_t>(thread) << kThreadShift & kThreadBits,
-            thread < kSomebody - 1 ? static_cast<std::uint8_t>(thread + 1) : kSomebody};
-  }
-  static std::uint64_t pack(EventKind kind, MemoryOrder order, SiteId site, std::uint64_t size) {
-    return static_cast<std::uint64_t>(order) << 60 | static_cast<std::uint64_t>(kind) << 58 |
-           (size - 1) << 55 | site;
-  }
-  static Event unpack(std::uint64_t word, Address granule);
+  explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 2) {}
 
-  const Known& known(ShapeId id) {
-    if (id >= known_.size()) known_.resize(batch_.shapes.size());
-    if (!known_[id].compiled) [[unlikely]]
-      compile(id, *batch_.shapes[id]);
-    return known_[id];
-  }
-  void compile(ShapeId id, const RecordShape& shape);
+  // The execution of a segment, a call or a loop, whatever it touches.
+  void segment(const Form& form, const Execution& execution);
+  bool loop(const Execution& execution);  // false: it takes the way of all others
 
-  // Which items of the segment or call pass, if looks are enough to tell. Not for kSomebody.
-  bool look(const Known& segment, const std::uint64_t* words, Owner owner, std::uint32_t* passing);
-  void piece_by_piece(const RecordShape& shape, const Execution& execution);
-  void walk(const RecordShape& loop, const Execution& execution);
-  bool all_shared(const LoopWalk::Moving& item, std::uint64_t size, std::uint64_t rounds);
+  bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);
+  void piece_by_piece(const Execution& execution);
+  bool all_shared(Address first, std::uint64_t size) const;
+  bool all_shared(const LoopWalk::Moving& item, std::uint64_t size, std::uint64_t rounds) const;
 
-  bool touch(const Event& event);
-  bool touch_granule(Address address, std::uint64_t packed, ThreadId thread);
+  bool touch(const Event& event, Address address, ThreadId thread);
+  bool touch_granule(Address address, std::uint64_t last, ThreadId thread);
+  void share(Address address);
   void take(const Event& event);
   void place_events();
+  void make_room();
   void add(const Execution& execution) {
     if (placed_ != events_.size()) place_events();
-    *executions_end_++ = execution;
+    executions_[used_++] = execution;
   }
-  void hand_over();
 
   EventTaker& next_;
   Shadow shadow_;
-  std::vector<Known> known_;  // by ShapeId
-  std::vector<Look> looks_;
+  std::span<const RecordShape* const> shapes_;
+  Forms forms_;
   LoopWalk loop_;
   // What passed and is not yet handed over.
   EventBuffer events_;
-  std::size_t placed_ = 0;               // events that have their place among the executions
-  std::vector<Execution> executions_;    // twice the room that any batch needs …
-  Execution* executions_end_ = nullptr;  // … of which this much is used
-  ExecutionBatch batch_;                 // the one that is being taken
+  std::size_t placed_ = 0;  // events that have their place among the executions
+  std::vector<Execution> executions_;
+  std::size_t used_ = 0;  // of them
   EventOrdinal ordinal_ = 0;
+  std::uint64_t accesses_ = 0;
+};
+
+// Executions of one thread that come one after the other. This is where most of the time goes that
+// it takes to watch a program, so what it works with are members of its own, which can stay in
+// registers: as the filter's, any store to memory could be one to them. What is rare goes to the
+// filter.
+class SharedFilter::Stretch {
+ public:
+  Stretch(SharedFilter& filter, ThreadId thread)
+      : filter_(filter),
+        looks_(filter.forms_.looks()),
+        states_(filter.shadow_.states()),
+        words_(filter.shadow_.chunks()),
+        thread_(thread),
+        mine_(state_of(thread) != kSomebody ? state_of(thread) : kShared),
+        last_(LastAccess::of_thread(thread)) {
+    resume();
+  }
+  Stretch(const Stretch&) = delete;
+  Stretch& operator=(const Stretch&) = delete;
+  ~Stretch() { pause(); }
+
+  // Another unit's executions follow.
+  const Forms::OfUnit& forms(const Unit& unit) {
+    const Forms::OfUnit& forms = filter_.forms(unit);
+    looks_ = filter_.forms_.looks();
+    return forms;
+  }
+
+  // A segment or a call with so many looks. Those few cases are judged here that are nearly all:
+  // the granules are shared, or this thread's as before.
+  [[gnu::always_inline]] void segment(const Form& form, unsigned looks, const std::uint64_t* words,
+                                      SiteId site) {
+    std::uint32_t passing = 0;
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < looks; ++i) {
+      const Look& look = looks_[form.looks + i];
+      const Address address = look.offset + words[look.base];
+      if ((address & look.unlikely) != 0) [[unlikely]]
+        return slowly(form, words, site);
+      const std::uint8_t state = states_[address >> Shadow::kGranuleBits];
+      if (state == kShared) {
+        passing |= look.items;
+      } else if (state == mine_) {
+        // The word is there: it was made when the granule became this thread's.
+        Shadow::word(words_, address) = look.last | last_ | LastAccess::at(address);
+      } else [[unlikely]] {
+        return slowly(form, words, site);
+      }
+    }
+    accesses_ += form.items;
+    if (passing != 0) {
+      add({form.shape, thread_, site, passing == form.all ? Execution::kAll : passing, words});
+    }
+  }
+  void slowly(const Form& form, const std::uint64_t* words, SiteId site) {
+    pause();
+    filter_.segment(form, Execution::of(form.shape, thread_, words, site));
+    resume();
+  }
+  void enter(ShapeId shape, const std::uint64_t* words, SiteId site) {
+    add(Execution::of(shape, thread_, words, site));
+  }
+  void leave(ShapeId shape, const std::uint64_t* words) {
+    const bool nothing_between = to_ != begin_ && to_[-1].shape != 0 &&
+                                 filter_.shapes_[to_[-1].shape]->kind == RecordShape::Kind::kEnter;
+    if (nothing_between) {
+      --to_;
+    } else {
+      add(Execution::of(shape, thread_, words));
+    }
+  }
+  bool loop(ShapeId shape, const std::uint64_t* words) {
+    pause();
+    const bool taken = filter_.loop(Execution::of(shape, thread_, words));
+    resume();
+    return taken;
+  }
+
+ private:
+  void resume() {
+    filter_.make_room();
+    begin_ = filter_.executions_.data();
+    to_ = begin_ + filter_.used_;
+  }
+  void pause() {
+    filter_.used_ = static_cast<std::size_t>(to_ - begin_);
+    filter_.accesses_ += std::exchange(accesses_, 0);
+  }
+  void make_room() {
+    pause();
+    resume();
+  }
+  [[gnu::always_inline]] void add(const Execution& execution) {
+    *to_++ = execution;
+    if (to_ >= begin_ + kRoom) [[unlikely]]
+      make_room();
+  }
+
+  SharedFilter& filter_;
+  const Look* looks_;
+  std::uint8_t* states_;
+  std::uint64_t* const* words_;
+  ThreadId thread_;
+  std::uint8_t mine_;  // the state of granules that are surely this thread's; kShared: none is
+  std::uint64_t last_;
+  Execution* begin_ = nullptr;
+  Execution* to_ = nullptr;
   std::uint64_t accesses_ = 0;
 };
 

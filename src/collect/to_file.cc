@@ -34,8 +34,14 @@ ToFileResult write_session(Session& session, const ToFileOptions& options) {
     return result;
   }
   Writing writing(**writer);
-  SharedFilter filter(writing);
-  EventTaker& taker = options.shared_only ? static_cast<EventTaker&>(filter) : writing;
+  Result<std::unique_ptr<SharedFilter>> filter{std::unique_ptr<SharedFilter>()};
+  if (options.shared_only) filter = SharedFilter::create(writing);
+  if (!filter.ok()) {
+    result.problem = filter.error().message + "; the program goes on unrecorded";
+    session.abandon();
+    return result;
+  }
+  EventTaker& taker = *filter != nullptr ? static_cast<EventTaker&>(**filter) : writing;
   auto last_flush = std::chrono::steady_clock::now();
   for (;;) {
     Result<std::span<const Event>> batch = session.next();

@@ -195,6 +195,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
 
   const CatalogRemap remap = merger_.add(own);
   auto unit = std::make_unique<Unit>();
+  unit->number = ++added_;
   unit->address = address;
   unit->slots_begin = reinterpret_cast<std::uint64_t>(parts.unit.slots);
   unit->slots_end = unit->slots_begin + parts.slots.size() * sizeof(heddle_slot);
@@ -302,6 +303,7 @@ void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) con
   }
   shape.id = slot.id;
   shape.has_object = slot.has_this;
+  shape.words = slot.words;
   for (const CompiledItem& item : unit.items_of(slot)) {
     shape.items.push_back({.event = item.event, .base = item.base});
   }
@@ -334,10 +336,13 @@ void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) 
     const CompiledSlot& segment = unit.slots[parts.segment];
     if (!segment.simple || enter.has_frame || unit.slots[parts.leave].words != 0) continue;
     const std::uint32_t segment_at = 1u + enter.words;
+    const std::uint32_t leave_at = segment_at + 1u + segment.words;
+    if (leave_at > 0xff) continue;
     RecordShape shape;
     shape.kind = RecordShape::Kind::kCall;
     shape.id = enter.id;
     shape.has_object = enter.has_this;
+    shape.words = static_cast<std::uint8_t>(leave_at);
     for (const CompiledItem& item : unit.items_of(segment)) {
       shape.items.push_back({.event = item.event, .base = segment_at + item.base});
     }
@@ -346,7 +351,7 @@ void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) 
     };
     unit.calls.push_back({.shape = static_cast<ShapeId>(shapes_.size() + unit.shapes.size()),
                           .segment_at = segment_at,
-                          .leave_at = segment_at + 1u + segment.words,
+                          .leave_at = leave_at,
                           .segment = address(parts.segment),
                           .leave = address(parts.leave)});
     enter.call = static_cast<std::uint32_t>(unit.calls.size());
@@ -357,16 +362,21 @@ void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) 
 void UnitTable::remove(std::uint64_t address) {
   for (auto& unit : units_) {
     if (unit->address != address) continue;
-    for (const CompiledSlot& slot : unit->slots) shapes_[slot.shape] = nullptr;
-    for (const CompiledCall& call : unit->calls) shapes_[call.shape] = nullptr;
+    for (const CompiledSlot& slot : unit->slots) removed_shapes_.push_back(slot.shape);
+    for (const CompiledCall& call : unit->calls) removed_shapes_.push_back(call.shape);
     const bool known = std::any_of(gone_.begin(), gone_.end(),
                                    [&](const auto& other) { return other->name == unit->name; });
-    if (!known) gone_.push_back(std::move(unit));
+    (known ? removed_ : gone_).push_back(std::move(unit));
   }
-  std::erase_if(
-      units_, [address](const auto& unit) { return unit == nullptr || unit->address == address; });
+  std::erase(units_, nullptr);
   recent_ = recent_caller_ = nullptr;
   by_flags_.clear();
+}
+
+void UnitTable::forget_removed() {
+  for (const ShapeId shape : removed_shapes_) shapes_[shape] = nullptr;
+  removed_shapes_.clear();
+  removed_.clear();
 }
 
 const Unit* UnitTable::find_slowly(std::uint64_t slot) {

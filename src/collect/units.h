@@ -65,6 +65,7 @@ struct CompiledCall {
 };
 
 struct Unit {
+  std::uint32_t number{};   // never used again
   std::uint64_t address{};  // of the heddle_unit in the target
   std::uint64_t slots_begin{};
   std::uint64_t slots_end{};
@@ -79,8 +80,8 @@ struct Unit {
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
   const CompiledSlot* slot_at(std::uint64_t slot) const {
     static_assert(sizeof(heddle_slot) == 8);
-    const std::uint64_t number = std::rotr(slot - slots_begin, 3);
-    return number < slots.size() ? &slots[number] : nullptr;
+    const std::uint64_t index = std::rotr(slot - slots_begin, 3);
+    return index < slots.size() ? &slots[index] : nullptr;
   }
   std::span<const CompiledItem> items_of(const CompiledSlot& slot) const {
     return {items.data() + slot.first_item, slot.item_count};
@@ -93,7 +94,10 @@ class UnitTable {
 
   // `copy` is a struct heddle_unit_copy with what follows it; `address` where the unit is.
   Status add(std::uint64_t address, std::span<const std::uint8_t> copy);
+  // What was decoded before may still be under way to its consumer, so its shapes stay until
+  // forget_removed().
   void remove(std::uint64_t address);
+  void forget_removed();
   bool empty() const { return units_.empty(); }
 
   // By ShapeId. Numbers are not used again; nullptr for those of units that are gone.
@@ -133,9 +137,12 @@ class UnitTable {
   void add_calls(Unit& unit, const std::vector<FunctionId>& functions) const;
 
   CatalogMerger merger_;
+  std::uint32_t added_ = 0;
   std::vector<std::unique_ptr<Unit>> units_;  // by slots_begin
   std::vector<std::unique_ptr<Unit>> gone_;   // one of each name: a library may come and go
   std::vector<const RecordShape*> shapes_{nullptr};
+  std::vector<ShapeId> removed_shapes_;
+  std::vector<std::unique_ptr<Unit>> removed_;
   const Unit* recent_ = nullptr;
   std::vector<const Unit*> by_flags_;  // by flags_begin; empty: to be made
   const Unit* recent_caller_ = nullptr;

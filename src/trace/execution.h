@@ -44,6 +44,7 @@ struct RecordShape {
 
   Kind kind{};
   bool has_object{};             // an enter or a call whose word 2 is the object
+  std::uint8_t words{};          // of its record, behind the header
   std::uint32_t id{};            // segment or function
   std::uint32_t always{};        // items of a loop that happen in the last round, too
   std::vector<ShapeItem> items;  // of a segment, a call or a loop

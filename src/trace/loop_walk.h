@@ -71,4 +71,9 @@ class LoopWalk {
   std::uint32_t rest_ = 0;  // items of the round after the last whole one
 };
 
+// How many accesses a loop makes whose record is an execution: it ended, and can be.
+inline std::uint64_t accesses_of_loop(const RecordShape& loop, const std::uint64_t* record) {
+  return (record[1] - 1) * loop.items.size() + loop.always;
+}
+
 }  // namespace heddle
