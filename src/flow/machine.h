@@ -213,8 +213,9 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
-  void take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
-                   std::uint64_t step, EventOrdinal ordinal);
+  // What the statements under the branch are controlled by.
+  Control take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
+                      std::uint64_t step, EventOrdinal ordinal);
   Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
     if (!phi.known) return {};
     return client_.choose(id, joined(id, frame, phi.sources), frame.control);
@@ -333,7 +334,7 @@ EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
     } else {
       execute_slowly(id, *thread, segment, execution.words, ordinal);
     }
-    ordinal += 1 + segment.item_count;
+    ordinal += segment.before_count + 1 + segment.item_count;
     after();
   }
   return ordinal;
@@ -346,19 +347,30 @@ template <typename Client>
                                                                 const std::uint64_t* words,
                                                                 EventOrdinal ordinal) {
   const FlowSegment& segment = *live.flow;
+  const FlowSegment& first = live.before_count == 0 ? segment : *live.before[0].flow;
   Activation* frame = thread.running;
   if (frame != nullptr && frame->function == live.continues) [[likely]] {
     ++thread.steps;
-    if (segment.edge_count != 0) take_phis(id, *frame, segment);
-    if (segment.enters_block || frame->block != segment.block) {
-      frame->block = segment.block;
-      frame->control = control_of(*frame, segment);
+    if (first.edge_count != 0) take_phis(id, *frame, first);
+    if (first.enters_block || frame->block != first.block) {
+      frame->block = first.block;
+      frame->control = control_of(*frame, first);
     }
   } else {
     if (thread.segment != nullptr) end_segment(id, thread);
-    enter_segment(id, thread, segment);
+    enter_segment(id, thread, first);
     frame = &thread.top();
     thread.running = frame;
+  }
+  for (std::uint32_t i = 0; i < live.before_count; ++i, ++ordinal) {
+    const LiveBefore& before = live.before[i];
+    Control decided{};
+    if (before.branches)
+      decided = take_branch(id, *frame, *before.flow, before.id, thread.steps, ordinal);
+    ++thread.steps;
+    if (before.next->edge_count != 0) take_phis(id, *frame, *before.next);
+    frame->block = before.next->block;
+    frame->control = before.controls_next ? decided : control_of(*frame, *before.next);
   }
   if (live.item_count != 0) {
     Tag* const registers = frame->registers.data();
@@ -421,6 +433,8 @@ void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control con
 template <typename Client>
 void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
                                          const std::uint64_t* words, EventOrdinal ordinal) {
+  for (const LiveBefore& before : std::span(segment.before, segment.before_count))
+    begin_segment(id, thread, before.id, ordinal++);
   begin_segment(id, thread, segment.id, ordinal);
   for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
     Event event = item.event;
@@ -553,17 +567,18 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
 }
 
 template <typename Client>
-inline void FlowMachine<Client>::take_branch(ThreadId id, Activation& frame,
-                                             const FlowSegment& segment, SegmentId number,
-                                             std::uint64_t step, EventOrdinal ordinal) {
+inline typename FlowMachine<Client>::Control FlowMachine<Client>::take_branch(
+    ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
+    std::uint64_t step, EventOrdinal ordinal) {
   if (segment.block >= frame.mark_count) [[unlikely]] {
-    if (segment.block >= FlowPrograms::kMaxBlocks) return;
+    if (segment.block >= FlowPrograms::kMaxBlocks) return {};
     frame.mark_count = segment.block + 1;
     frame.marks.resize(frame.mark_count);
   }
   const Tag condition = joined(id, frame, segment.from);
-  frame.marks[segment.block] = {step,
-                                client_.branch(id, ordinal, number, condition, frame.control)};
+  const Control control = client_.branch(id, ordinal, number, condition, frame.control);
+  frame.marks[segment.block] = {step, control};
+  return control;
 }
 
 template <typename Client>
