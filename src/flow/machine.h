@@ -661,8 +661,9 @@ void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSe
   while (edge != last && edge->block != frame.block) ++edge;
   const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
   const std::uint32_t count = edge->phi_count;
-  if (count == 1) {
-    frame.registers[phis[0].defines] = value_of(id, frame, phis[0]);
+  if (edge->one_by_one) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      frame.registers[phis[i].defines] = value_of(id, frame, phis[i]);
     return;
   }
   if (scratch_.size() < count) scratch_.resize(count);

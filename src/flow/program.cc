@@ -103,7 +103,22 @@ FlowPrograms::Carriers FlowPrograms::find_carriers(FunctionId id) const {
   return carriers;
 }
 
-// The phis by edge: a block is entered on one.
+// Whether no phi reads what one before it defines: then they need not be taken all at once.
+bool FlowPrograms::are_independent(std::span<const Phi> phis) {
+  for (std::size_t i = 1; i < phis.size(); ++i) {
+    for (std::uint32_t k = 0; k < phis[i].sources.size(); ++k) {
+      const Register source = phis[i].sources[k];
+      if (std::any_of(phis.begin(), phis.begin() + static_cast<std::ptrdiff_t>(i),
+                      [&](const Phi& before) { return before.defines == source; })) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The phis by edge: a block is entered on one. What moves on by itself (`p = p + 8` around a loop)
+// stays what it is.
 void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out) {
   std::vector<const heddle::Phi*> phis;
   std::vector<std::uint32_t> blocks;
@@ -119,16 +134,18 @@ void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, F
   out.edge_count = 0;
   if (phis.empty()) return;
   const auto add_edge = [&](std::uint32_t block, bool known_block) {
-    edges_.push_back(
-        {block, static_cast<std::uint32_t>(phis_.size()), static_cast<std::uint32_t>(phis.size())});
-    ++out.edge_count;
+    const auto first = static_cast<std::uint32_t>(phis_.size());
     for (const heddle::Phi* phi : phis) {
       const auto edge = std::find_if(phi->incoming.begin(), phi->incoming.end(),
                                      [&](const auto& one) { return one.block == block; });
       const bool known = known_block && edge != phi->incoming.end();
-      phis_.push_back(
-          {phi->defines, known, known ? registers(edge->sources, carriers) : FlowList()});
+      const FlowList sources = known ? registers(edge->sources, carriers) : FlowList();
+      if (!choices_ && sources.size() == 1 && sources[0] == phi->defines) continue;
+      phis_.push_back({phi->defines, known, sources});
     }
+    edges_.push_back({block, first, static_cast<std::uint32_t>(phis_.size()) - first});
+    edges_.back().one_by_one = are_independent(std::span(phis_).subspan(first));
+    ++out.edge_count;
   };
   for (const std::uint32_t block : blocks) add_edge(block, true);
   add_edge(0, false);

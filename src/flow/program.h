@@ -129,6 +129,7 @@ class FlowPrograms {
     std::uint32_t block{};
     std::uint32_t first_phi{};
     std::uint32_t phi_count{};
+    bool one_by_one{};  // the order of the phis is one in which they can be taken
   };
   struct Phi {
     Register defines{};
@@ -152,6 +153,7 @@ class FlowPrograms {
   void compile_before(const RecordShape& shape, LiveSegment& out);
   bool calls_variant(StringId callee, StringId name);
   void compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out);
+  static bool are_independent(std::span<const Phi> phis);
   const Carriers& carriers_of(FunctionId id);
   Carriers find_carriers(FunctionId id) const;
   FlowList registers(const Sources& sources, const Carriers& carriers);

@@ -387,7 +387,7 @@ Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {
 
 void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through) {
   if (set == 0) return;
-  units_.for_each_live(set, [&](UnitId unit) {
+  units_.for_each_alarmed(thread_of(store), set, [&](UnitId unit) {
     if (units_.noted(unit)) report(unit, store, ordinal, through);
   });
 }

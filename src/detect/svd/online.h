@@ -181,8 +181,8 @@ class Online {
     if (!near->is_calm_for_writes(number)) return false;
     if (two && !(near->is_two(item.event.size) && near->is_calm_for_writes(number + 1)))
       return false;
-    if (units_.any_noted() &&
-        !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control))) {
+    if (units_.any_noted() && !(are_calm(std::min(thread, kMaxThread), addresses) &&
+                                units_.is_calm(std::min(thread, kMaxThread), control))) {
       return false;
     }
     UnitId owner = 0;
@@ -332,11 +332,9 @@ class Online {
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
         return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
       });
-  bool are_calm(Tags tags) {
+  bool are_calm(ThreadId thread, Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {
-      if (tags[i] >= kSetBit) return false;
-      const UnitId unit = units_.live(tags[i] & ~kComputed);
-      if (unit != 0 && units_.noted(unit)) return false;
+      if (!units_.is_calm_set(thread, tags[i])) return false;
     }
     return true;
   }

@@ -48,8 +48,15 @@ void Units::end(UnitId id) {
 // ---- sets
 // ----------------------------------------------------------------------------------------
 
+// A loop makes the same ones in every round.
 UnitSet Units::pair(UnitSet a, UnitSet b, std::uint32_t size) {
-  return static_cast<UnitSet>(pairs_.push_back({a, b, size})) | kSetBit;
+  UnitSet& recent = recent_pairs_[recent_place(a, b)];
+  const Pair& last = pairs_[recent & ~kSetBit];
+  if (last.left != a || last.right != b) {
+    const UnitSet computed = computed_in(a) | computed_in(b);
+    recent = static_cast<UnitSet>(pairs_.push_back({a, b, size, computed})) | kSetBit;
+  }
+  return recent;
 }
 
 UnitSet Units::join(UnitSet a, UnitSet b) {
