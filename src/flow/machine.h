@@ -96,11 +96,15 @@ class FlowMachine {
   template <typename Stop>
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
-  // Whole executions, none of them a place for events; `after()` is called after every one.
-  // Returns the ordinal of what comes next.
+  // The same for the executions of segments that `executions` begins with; `after()` is called
+  // after every one.
+  struct Progress {
+    std::size_t executions = 0;  // how many were taken
+    EventOrdinal next = 0;       // the ordinal of what comes next
+  };
   template <typename After>
-  EventOrdinal run(std::span<const Execution> executions,
-                   std::span<const RecordShape* const> shapes, EventOrdinal first, After after);
+  Progress run(std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
+               EventOrdinal first, After after);
 
   // An Enter or a Leave.
   void call(const Event& event) {
@@ -314,30 +318,36 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
 
 template <typename Client>
 template <typename After>
-EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
-                                      std::span<const RecordShape* const> shapes,
-                                      EventOrdinal ordinal, After after) {
+typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
+    std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
+    EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
   const LiveSegment* const segments = programs_.live(shapes);
-  for (const Execution& execution : executions) {
-    const LiveSegment& segment = segments[execution.shape];
-    if (!segment.known) [[unlikely]]
-      programs_.compile(execution.shape, *shapes[execution.shape]);
-    if (execution.who != id) {
-      id = execution.who;
+  const Execution* const end = executions.data() + executions.size();
+  const Execution* execution = executions.data();
+  for (; execution != end; ++execution) {
+    const LiveSegment& segment = segments[execution->shape];
+    if (!segment.fits) [[unlikely]] {
+      if (execution->shape == 0) break;
+      const RecordShape& shape = *shapes[execution->shape];
+      if (shape.kind != RecordShape::Kind::kSegment) break;
+      if (!segment.known) programs_.compile(execution->shape, shape);
+    }
+    if (execution->who != id) {
+      id = execution->who;
       thread = &thread_of(id);
       if constexpr (kGlances) client_.turn(id);
     }
     if (segment.fits) [[likely]] {
-      execute(id, *thread, segment, execution.words, ordinal);
+      execute(id, *thread, segment, execution->words, ordinal);
     } else {
-      execute_slowly(id, *thread, segment, execution.words, ordinal);
+      execute_slowly(id, *thread, segment, execution->words, ordinal);
     }
     ordinal += segment.before_count + 1 + segment.item_count;
     after();
   }
-  return ordinal;
+  return {static_cast<std::size_t>(execution - executions.data()), ordinal};
 }
 
 // The same as begin_segment, an access for every item and, where all is done by then, end_segment.
@@ -567,9 +577,9 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
 }
 
 template <typename Client>
-inline typename FlowMachine<Client>::Control FlowMachine<Client>::take_branch(
-    ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
-    std::uint64_t step, EventOrdinal ordinal) {
+[[gnu::always_inline]] inline typename FlowMachine<Client>::Control
+FlowMachine<Client>::take_branch(ThreadId id, Activation& frame, const FlowSegment& segment,
+                                 SegmentId number, std::uint64_t step, EventOrdinal ordinal) {
   if (segment.block >= frame.mark_count) [[unlikely]] {
     if (segment.block >= FlowPrograms::kMaxBlocks) return {};
     frame.mark_count = segment.block + 1;
