@@ -30,6 +30,7 @@
 // and may have a quick way for the accesses of executions, which says no where it is not enough:
 //
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
+//   void expect(Address);  // it will soon access this
 //   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
 //                          TagList<Tag> address, Control);
@@ -126,6 +127,7 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
+  static constexpr std::ptrdiff_t kAhead = 2;  // executions
   static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
@@ -189,10 +191,19 @@ class FlowMachine {
   void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
                      EventOrdinal ordinal);
   void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
+  // Half of the time goes by waiting for what a client remembers of the memory that is accessed.
+  void expect(ThreadId id, const LiveSegment* segments, const Execution& ahead) {
+    if constexpr (kGlances) {
+      const LiveSegment& segment = segments[ahead.shape];
+      if (!segment.fits || ahead.who != id) return;
+      for (std::uint32_t i = 0; i < segment.item_count; ++i)
+        client_.expect(segment.items[i].event.address + ahead.words[segment.items[i].base]);
+    }
+  }
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
-  void execute_item(ThreadId id, Tag* registers, Control control, const LiveItem& item,
-                    Address where, EventOrdinal ordinal);
+  void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+                     const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
                      Address where, EventOrdinal ordinal);
   void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
@@ -217,6 +228,7 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
+  void take_phis(ThreadId id, Activation& frame, const FlowPrograms::Edge& edge);
   // What the statements under the branch are controlled by.
   Control take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
                       std::uint64_t step, EventOrdinal ordinal);
@@ -339,6 +351,7 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       thread = &thread_of(id);
       if constexpr (kGlances) client_.turn(id);
     }
+    if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
     } else {
@@ -382,15 +395,8 @@ template <typename Client>
     frame->block = before.next->block;
     frame->control = before.controls_next ? decided : control_of(*frame, *before.next);
   }
-  if (live.item_count != 0) {
-    Tag* const registers = frame->registers.data();
-    EventOrdinal next = ordinal;
-    const LiveItem* const end = live.items + live.item_count;
-    for (const LiveItem* item = live.items; item != end; ++item) {
-      execute_item(id, registers, frame->control, *item, item->event.address + words[item->base],
-                   ++next);
-    }
-  }
+  if (live.item_count != 0)
+    execute_items(id, frame->registers.data(), frame->control, live, words, ordinal);
   if (segment.end == SegmentEnd::kBranch) {
     take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
   } else if (!live.ends_now) {
@@ -403,23 +409,27 @@ template <typename Client>
 }
 
 template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(ThreadId id, Tag* registers,
-                                                                     Control control,
-                                                                     const LiveItem& item,
-                                                                     Address where,
-                                                                     EventOrdinal ordinal) {
-  const EventKind kind = item.event.kind;
-  if constexpr (kGlances) {
-    if (kind == EventKind::kRead) {
-      if (client_.load_at_a_glance(item, where, id, ordinal, registers[item.defines])) return;
-    } else if (kind == EventKind::kWrite) {
-      if (client_.store_at_a_glance(item, where, id, ordinal, {registers, item.value.numbers()},
-                                    {registers, item.address.numbers()}, control)) {
-        return;
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
+                                                                      Control control,
+                                                                      const LiveSegment& live,
+                                                                      const std::uint64_t* words,
+                                                                      EventOrdinal ordinal) {
+  const LiveItem* const end = live.items + live.item_count;
+  for (const LiveItem* item = live.items; item != end; ++item) {
+    const Address where = item->event.address + words[item->base];
+    ++ordinal;
+    if constexpr (kGlances) {
+      if (item->event.kind == EventKind::kRead) {
+        if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
+      } else if (item->event.kind == EventKind::kWrite) {
+        if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
+                                      {registers, item->address.numbers()}, control)) {
+          continue;
+        }
       }
     }
+    access_slowly(id, registers, control, *item, where, ordinal);
   }
-  access_slowly(id, registers, control, item, where, ordinal);
 }
 
 template <typename Client>
@@ -663,15 +673,22 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
   frame.call.open = false;
 }
 
-// All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
-void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
+[[gnu::always_inline]] inline void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
+                                                                  const FlowSegment& segment) {
   const FlowPrograms::Edge* edge = &programs_.edge(segment.first_edge);
   const FlowPrograms::Edge* const last = edge + segment.edge_count - 1;
   while (edge != last && edge->block != frame.block) ++edge;
-  const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
-  const std::uint32_t count = edge->phi_count;
-  if (edge->one_by_one) {
+  if (edge->phi_count != 0) take_phis(id, frame, *edge);
+}
+
+// All phis of a block read the registers as they were on the edge, before any of them is set.
+template <typename Client>
+void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
+                                    const FlowPrograms::Edge& edge) {
+  const FlowPrograms::Phi* const phis = &programs_.phi(edge.first_phi);
+  const std::uint32_t count = edge.phi_count;
+  if (edge.one_by_one) {
     for (std::uint32_t i = 0; i < count; ++i)
       frame.registers[phis[i].defines] = value_of(id, frame, phis[i]);
     return;

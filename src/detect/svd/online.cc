@@ -9,6 +9,10 @@ namespace {
 // A bound that only tests set: they want numbers collected all the time.
 constexpr std::size_t kSmallCollect = 1024;
 
+// Of the memory after which numbers are collected, for sets: few live long, and what there is of
+// them should fit into the processor's cache.
+constexpr std::size_t kSetShare = 64;
+
 bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
@@ -32,7 +36,7 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       narrator_(catalog),
       contexts_(1),
       collect_units_at_(options.collect_bytes),
-      collect_sets_at_(options.collect_bytes / 16),
+      collect_sets_at_(options.collect_bytes / kSetShare),
       collect_always_(options.collect_bytes < kSmallCollect),
       glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
 
@@ -465,7 +469,7 @@ void Online::collect_when_due() {
         std::max(options_.collect_bytes, units_.unit_bytes() + units_.unit_bytes() / 2);
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
-    collect_sets_at_ = std::max(options_.collect_bytes / 16, 2 * units_.set_bytes());
+    collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());
   }
 }
 

@@ -147,6 +147,7 @@ class Online {
     return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
   }
   bool choices() const { return options_.merge_control; }
+  void expect(Address address) const { blocks_.expect(address); }
   void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
   // Accesses of one or two cells, for the usual options.
   [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
@@ -155,18 +156,12 @@ class Online {
     if (near == nullptr || !glances_) [[unlikely]]
       return false;
     const std::uint64_t number = Blocks::cell_of(*near, address);
+    if (!near->is_one(item.event.size)) [[unlikely]]
+      return load_two(*near, number, item.event.size, value);
     const Cell cell = near->cells[number];
     const bool again =
         near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
-    if (near->is_one(item.event.size)) {
-      value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
-      return true;
-    }
-    if (!again || !near->is_two(item.event.size) || near->cells[number + 1] != cell ||
-        !near->is_calm_for_reads(number + 1)) {
-      return false;
-    }
-    value = tag_of(cell);
+    value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
@@ -314,6 +309,18 @@ class Online {
   }
   UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
+  // Two cells that are alike and that their unit has read before.
+  bool load_two(const Blocks::Near& near, std::uint64_t number, std::uint32_t size, Tag& value) {
+    if (!near.is_two(size)) return false;
+    const Cell cell = near.cells[number];
+    if (near.cells[number + 1] != cell || !kReadAgain.has(cell) ||
+        !near.is_calm_for_reads(number) || !near.is_calm_for_reads(number + 1) ||
+        !units_.is_live_root(cell.unit)) {
+      return false;
+    }
+    value = tag_of(cell);
+    return true;
+  }
   UnitSet load_several(const Event& event, EventOrdinal ordinal);
   Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);

@@ -9,9 +9,15 @@ Units::Units(std::uint32_t set_limit, std::size_t note_limit)
     : set_limit_(set_limit), note_limit_(note_limit) {
   words_.push_back(kEnded);
   words_.push_back(0);  // kNobody
-  pairs_.push_back({});
-  controls_.push_back({});
   notes_.push_back({});
+  forget_sets();
+}
+
+void Units::forget_sets() {
+  pairs_.clear();
+  pairs_.push_back({});
+  controls_.clear();
+  controls_.push_back({});
 }
 
 UnitId Units::create_beyond() {

@@ -216,6 +216,8 @@ class Units {
         {branch, condition, outer, asked, controls_[outer].branches | bit_of(branch)}));
   }
 
+  void forget_sets();
+
   std::uint32_t size_of(UnitSet set) const {
     return set < kSetBit ? 1 : pairs_[set & ~kSetBit].size;
   }
@@ -246,6 +248,8 @@ class Units {
   Pool<Pair> pairs_;
   std::array<UnitSet, kRecentPairs> recent_pairs_{};  // by a hash of their halves; or 0
   Pool<ControlNode> controls_;
+  Pool<Pair> spare_pairs_;  // memory for the next renumbering
+  Pool<ControlNode> spare_controls_;
   absl::flat_hash_map<UnitId, NoteList> lists_;  // of live roots
   Pool<NoteNode> notes_;
   std::uint32_t free_note_ = 0;  // a list of nodes
@@ -408,13 +412,19 @@ void Units::renumber(VisitAll visit_all) {
   *this = std::move(renumbering.fresh);
 }
 
+// Sets come and go by the million: the memory that they leave is used for the next ones, which
+// saves the kernel the trouble of clearing it.
 template <typename VisitAll>
 void Units::renumber_sets(VisitAll visit_all) {
   Renumbering<false> renumbering(*this);
+  Units& fresh = renumbering.fresh;
+  fresh.pairs_ = std::move(spare_pairs_);
+  fresh.controls_ = std::move(spare_controls_);
+  fresh.forget_sets();
   visit_all(renumbering);
-  pairs_ = std::move(renumbering.fresh.pairs_);
-  recent_pairs_ = renumbering.fresh.recent_pairs_;
-  controls_ = std::move(renumbering.fresh.controls_);
+  spare_pairs_ = std::exchange(pairs_, std::move(fresh.pairs_));
+  spare_controls_ = std::exchange(controls_, std::move(fresh.controls_));
+  recent_pairs_ = fresh.recent_pairs_;
 }
 
 }  // namespace heddle::svd
