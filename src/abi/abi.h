@@ -43,6 +43,12 @@
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
  *
+ * Implied segments. Half of what the flow level would have to record are blocks that touch no memory
+ * and only decide where to go on: heads of loops, chains of comparisons. Where every block that can
+ * follow such a block follows no other and writes a record at its beginning, that record says
+ * enough: the block writes nothing, and the slots of those that follow it have its distance in
+ * `before`. The segment happened right before theirs, and so in turn did what is before it.
+ *
  * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
  * them is asked for ahead, so that a run that records nothing can turn these instructions into
  * no-operations; what is left of a record then is the test of the limit and the moving cursor. An
@@ -101,7 +107,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 5
+#define HEDDLE_ABI_VERSION 6
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -129,11 +135,13 @@ enum heddle_slot_kind {
 #define HEDDLE_FAULT_WRITE 2u
 #define HEDDLE_FAULT_PAGE 4096u
 
+#define HEDDLE_MOST_IMPLIED 16u /* segments that one record implies */
+
 struct heddle_slot {
   uint32_t index; /* into the unit's catalog table for its kind */
   uint8_t kind;   /* enum heddle_slot_kind */
   uint8_t words;  /* dynamic words after the header */
-  uint16_t reserved;
+  int16_t before; /* of a segment: slots from this one to that of the segment it implies; 0: none */
 } __attribute__((aligned(8))); /* bit 0 of a slot's address is free: see "paused" above */
 
 /* How the address of a segment's access is known: one entry per segment in the unit's layout blob

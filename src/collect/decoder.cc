@@ -159,6 +159,12 @@ void Decoder::add_segment(SegmentId segment, EventBuffer& out) {
   out.added(1);
 }
 
+// The slot's, after those that it implies.
+void Decoder::add_segments(const Unit& unit, const CompiledSlot& slot, EventBuffer& out) {
+  for (const SegmentId before : unit.implied[slot.implied]) add_segment(before, out);
+  add_segment(slot.id, out);
+}
+
 // The records that nearly all of a trace consists of, from word `at` on. Returns where one stands
 // that takes the way of all others, or where the batch is full.
 //
@@ -182,7 +188,7 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     if (slot == nullptr || slot->words >= words.size() - at) break;
     const std::uint64_t* record = words.data() + at;
     if (slot->simple) {
-      if (flow_) add_segment(slot->id, out);
+      if (flow_) add_segments(*unit, *slot, out);
       Event* event = out.room(slot->item_count);
       for (const ShapeItem& item : units_.shapes()[slot->shape]->items) {
         *event = item.event;
@@ -196,7 +202,7 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     } else if (slot->kind == HEDDLE_SLOT_LEAVE) {
       leave(slot->id, out);
     } else if (slot->kind == HEDDLE_SLOT_FLOW_SEGMENT) {
-      if (flow_) add_segment(slot->id, out);
+      if (flow_) add_segments(*unit, *slot, out);
     } else {
       break;
     }
@@ -306,7 +312,7 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
       break;
     case HEDDLE_SLOT_FLOW_SEGMENT:
-      if (flow_) add_segment(slot.id, out);
+      if (flow_) add_segments(*unit, slot, out);
       break;
     case HEDDLE_SLOT_ENTER:
       enter(slot, words.data(), out);
@@ -358,7 +364,7 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
   const bool may_miss = tail == Tail::kCut || paused;
   const auto items = unit.items_of(slot);
   const std::size_t first = resumed ? std::min<std::size_t>(state_->paused_item, items.size()) : 0;
-  if (flow_ && !resumed) add_segment(slot.id, out);
+  if (flow_ && !resumed) add_segments(unit, slot, out);
   std::size_t i = first;
   for (; i < items.size(); ++i) {
     const CompiledItem& item = items[i];

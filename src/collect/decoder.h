@@ -104,6 +104,7 @@ class Decoder {
     return out.size() >= kBatch || (executions_ != nullptr && executions_->full());
   }
   void add_segment(SegmentId segment, EventBuffer& out);
+  void add_segments(const Unit& unit, const CompiledSlot& slot, EventBuffer& out);
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);

@@ -537,6 +537,53 @@ TEST_F(DecoderTest, AnImpossibleLoopIsDamage) {
   EXPECT_TRUE(out.empty());
 }
 
+TEST_F(DecoderTest, SegmentsThatAreImpliedComeFirst) {
+  const auto flow_segment = [&] {
+    own_.segments.emplace_back();
+    return slot(HEDDLE_SLOT_FLOW_SEGMENT, static_cast<std::uint32_t>(own_.segments.size() - 1), 0);
+  };
+  const std::uint64_t head = flow_segment();
+  const std::uint64_t test = flow_segment();
+  const SiteId read = site(EventKind::kRead, 8);
+  const std::uint64_t body = segment({{read, word()}});
+  slots_[1].before = -1;  // the test follows the head, the body the test
+  slots_[2].before = -1;
+  std::vector<Event> out;
+  const std::vector<std::uint64_t> words =
+      after_unit({body, 0x100, head, body | 1, 0, kFlags + read, switch_to(2), test});
+  ASSERT_TRUE(decode_all(decoder(true), words, Tail::kWhole, out).ok());
+  std::vector<std::pair<EventKind, std::uint64_t>> kinds;
+  for (const Event& event : out) kinds.emplace_back(event.kind, event.value);
+  const auto segment_event = [&](std::uint64_t of) {
+    return std::pair(EventKind::kSegment, std::uint64_t{own_.segments.size()} - 3 + of);
+  };
+  const auto h = segment_event(0);
+  const auto t = segment_event(1);
+  const auto b = segment_event(2);
+  EXPECT_EQ(kinds, (std::vector{h, t, b, std::pair(EventKind::kRead, std::uint64_t{0}), h, h, t, b,
+                                h, t}));
+  Taken taken;
+  catalog_ = {};
+  ASSERT_TRUE(execute_all(decoder(true), words, true, taken).ok());
+  EXPECT_EQ(taken.events, out);
+}
+
+TEST_F(DecoderTest, AnImpossibleOrderOfSegmentsIsDamage) {
+  own_.segments.emplace_back();
+  const std::uint64_t head =
+      slot(HEDDLE_SLOT_FLOW_SEGMENT, static_cast<std::uint32_t>(own_.segments.size() - 1), 0);
+  segment({{site(EventKind::kRead, 8), word()}});
+  // Before all slots, behind them, in a circle; and none.
+  for (const std::int16_t before : std::initializer_list<std::int16_t>{-1, 2, 1, 0}) {
+    slots_[0].before = before;
+    slots_[1].before = -1;
+    std::vector<Event> out;
+    const Status status = decode_all(decoder(), after_unit({head}), Tail::kWhole, out);
+    EXPECT_EQ(status.ok(), before == 0) << before;
+    catalog_ = {};
+  }
+}
+
 TEST_F(DecoderTest, ExecutionsStandForTheirEvents) {
   own_.symbols.emplace_back();
   LayoutItem range = word();

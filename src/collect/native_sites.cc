@@ -43,6 +43,18 @@ std::uint32_t attribute_number(Dwarf_Die* die, unsigned attribute) {
   return static_cast<std::uint32_t>(value);
 }
 
+// Where a module's debug information is, if it is in a file of its own. A system library is known
+// by its symbols alone: what its lines are nobody needs to know of a program's run, and unpacking
+// them would take longer than many a program runs.
+int find_debug_file(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base,
+                    const char* file, const char* link, GElf_Word checksum, char** found) {
+  const std::string_view path = file == nullptr ? "" : file;
+  for (const char* folder : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"}) {
+    if (path.starts_with(folder)) return -1;
+  }
+  return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, found);
+}
+
 // The name of file number `index` of the unit that `die` belongs to.
 std::string file_of(Dwarf_Die* unit, std::uint32_t index) {
   Dwarf_Files* files = nullptr;
@@ -78,7 +90,7 @@ std::uint64_t NativeSites::key_of(const Place& place, EventKind kind) {
 struct NativeSites::Modules {
   Modules() {
     callbacks.find_elf = dwfl_build_id_find_elf;
-    callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    callbacks.find_debuginfo = find_debug_file;
     callbacks.debuginfo_path = &debug_path;
     dwfl = dwfl_begin(&callbacks);
   }

@@ -147,6 +147,19 @@ class ItemCompiler {
   std::vector<Root> roots_;
 };
 
+// The segments that a record of slot `at` implies, the latest first; false when it cannot be.
+bool implied_by(std::size_t at, const Parts& parts, const CatalogRemap& remap,
+                std::vector<SegmentId>& implied) {
+  while (parts.slots[at].before != 0) {
+    at += static_cast<std::size_t>(std::int64_t{parts.slots[at].before});
+    if (at >= parts.slots.size() || implied.size() == HEDDLE_MOST_IMPLIED) return false;
+    const heddle_slot& slot = parts.slots[at];
+    if (slot.kind != HEDDLE_SLOT_FLOW_SEGMENT || slot.index >= remap.segments.size()) return false;
+    implied.push_back(remap.segments[slot.index]);
+  }
+  return true;
+}
+
 // Both: false when the items do not fit the slot's words.
 bool compile_segment(const Segment& segment, const SegmentLayout& layout, ItemCompiler compiler,
                      CompiledSlot& slot, std::vector<CompiledItem>& items) {
@@ -219,6 +232,12 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
       case HEDDLE_SLOT_FLOW_SEGMENT: {
         if (raw.index >= own.segments.size()) return damaged(parts.name, "a slot's segment");
         slot.id = remap.segments[raw.index];
+        if (!implied_by(i, parts, remap, shape.before)) return damaged(parts.name, "an order");
+        std::reverse(shape.before.begin(), shape.before.end());
+        if (!shape.before.empty()) {
+          slot.implied = static_cast<std::uint32_t>(unit->implied.size());
+          unit->implied.push_back(shape.before);
+        }
         if (raw.kind == HEDDLE_SLOT_FLOW_SEGMENT) break;
         if (!compile_segment(own.segments[raw.index], layout.segments[segment_number++],
                              ItemCompiler(own, remap, parts, slot_address, 1), slot, unit->items)) {

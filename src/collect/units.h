@@ -42,9 +42,10 @@ struct CompiledItem {
 };
 
 struct CompiledSlot {
-  std::uint32_t id{};    // segment, function or site, in the trace's catalog
-  ShapeId shape{};       // of a simple segment, a loop, an enter or a leave; else 0
-  std::uint32_t call{};  // an enter: number in Unit::calls, plus one; 0: none
+  std::uint32_t id{};       // segment, function or site, in the trace's catalog
+  ShapeId shape{};          // of a simple segment, a loop, an enter or a leave; else 0
+  std::uint32_t call{};     // an enter: number in Unit::calls, plus one; 0: none
+  std::uint32_t implied{};  // a segment: number in Unit::implied; 0: none
   std::uint32_t first_item{};
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
@@ -74,6 +75,7 @@ struct Unit {
   std::vector<CompiledSlot> slots;
   std::vector<CompiledCall> calls;
   std::vector<CompiledItem> items;
+  std::vector<std::vector<SegmentId>> implied{{}};  // what happened before a segment, in order
   std::vector<std::unique_ptr<const RecordShape>> shapes;
   std::string name;
 

@@ -30,6 +30,7 @@
 // and may have a quick way for the accesses of executions, which says no where it is not enough:
 //
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
+//   void expect(Address);  // it will soon access this
 //   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
 //                          TagList<Tag> address, Control);
@@ -96,11 +97,15 @@ class FlowMachine {
   template <typename Stop>
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
-  // Whole executions, none of them a place for events; `after()` is called after every one.
-  // Returns the ordinal of what comes next.
+  // The same for the executions of segments that `executions` begins with; `after()` is called
+  // after every one.
+  struct Progress {
+    std::size_t executions = 0;  // how many were taken
+    EventOrdinal next = 0;       // the ordinal of what comes next
+  };
   template <typename After>
-  EventOrdinal run(std::span<const Execution> executions,
-                   std::span<const RecordShape* const> shapes, EventOrdinal first, After after);
+  Progress run(std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
+               EventOrdinal first, After after);
 
   // An Enter or a Leave.
   void call(const Event& event) {
@@ -122,6 +127,7 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
+  static constexpr std::ptrdiff_t kAhead = 2;  // executions
   static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
@@ -185,10 +191,19 @@ class FlowMachine {
   void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
                      EventOrdinal ordinal);
   void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
+  // Half of the time goes by waiting for what a client remembers of the memory that is accessed.
+  void expect(ThreadId id, const LiveSegment* segments, const Execution& ahead) {
+    if constexpr (kGlances) {
+      const LiveSegment& segment = segments[ahead.shape];
+      if (!segment.fits || ahead.who != id) return;
+      for (std::uint32_t i = 0; i < segment.item_count; ++i)
+        client_.expect(segment.items[i].event.address + ahead.words[segment.items[i].base]);
+    }
+  }
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
-  void execute_item(ThreadId id, Tag* registers, Control control, const LiveItem& item,
-                    Address where, EventOrdinal ordinal);
+  void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+                     const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
                      Address where, EventOrdinal ordinal);
   void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
@@ -213,8 +228,10 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
-  void take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
-                   std::uint64_t step, EventOrdinal ordinal);
+  void take_phis(ThreadId id, Activation& frame, const FlowPrograms::Edge& edge);
+  // What the statements under the branch are controlled by.
+  Control take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
+                      std::uint64_t step, EventOrdinal ordinal);
   Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
     if (!phi.known) return {};
     return client_.choose(id, joined(id, frame, phi.sources), frame.control);
@@ -313,30 +330,37 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
 
 template <typename Client>
 template <typename After>
-EventOrdinal FlowMachine<Client>::run(std::span<const Execution> executions,
-                                      std::span<const RecordShape* const> shapes,
-                                      EventOrdinal ordinal, After after) {
+typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
+    std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
+    EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
   const LiveSegment* const segments = programs_.live(shapes);
-  for (const Execution& execution : executions) {
-    const LiveSegment& segment = segments[execution.shape];
-    if (!segment.known) [[unlikely]]
-      programs_.compile(execution.shape, *shapes[execution.shape]);
-    if (execution.who != id) {
-      id = execution.who;
+  const Execution* const end = executions.data() + executions.size();
+  const Execution* execution = executions.data();
+  for (; execution != end; ++execution) {
+    const LiveSegment& segment = segments[execution->shape];
+    if (!segment.fits) [[unlikely]] {
+      if (execution->shape == 0) break;
+      const RecordShape& shape = *shapes[execution->shape];
+      if (shape.kind != RecordShape::Kind::kSegment) break;
+      if (!segment.known) programs_.compile(execution->shape, shape);
+    }
+    if (execution->who != id) {
+      id = execution->who;
       thread = &thread_of(id);
       if constexpr (kGlances) client_.turn(id);
     }
+    if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
     if (segment.fits) [[likely]] {
-      execute(id, *thread, segment, execution.words, ordinal);
+      execute(id, *thread, segment, execution->words, ordinal);
     } else {
-      execute_slowly(id, *thread, segment, execution.words, ordinal);
+      execute_slowly(id, *thread, segment, execution->words, ordinal);
     }
-    ordinal += 1 + segment.item_count;
+    ordinal += segment.before_count + 1 + segment.item_count;
     after();
   }
-  return ordinal;
+  return {static_cast<std::size_t>(execution - executions.data()), ordinal};
 }
 
 // The same as begin_segment, an access for every item and, where all is done by then, end_segment.
@@ -346,29 +370,33 @@ template <typename Client>
                                                                 const std::uint64_t* words,
                                                                 EventOrdinal ordinal) {
   const FlowSegment& segment = *live.flow;
+  const FlowSegment& first = live.before_count == 0 ? segment : *live.before[0].flow;
   Activation* frame = thread.running;
   if (frame != nullptr && frame->function == live.continues) [[likely]] {
     ++thread.steps;
-    if (segment.edge_count != 0) take_phis(id, *frame, segment);
-    if (segment.enters_block || frame->block != segment.block) {
-      frame->block = segment.block;
-      frame->control = control_of(*frame, segment);
+    if (first.edge_count != 0) take_phis(id, *frame, first);
+    if (first.enters_block || frame->block != first.block) {
+      frame->block = first.block;
+      frame->control = control_of(*frame, first);
     }
   } else {
     if (thread.segment != nullptr) end_segment(id, thread);
-    enter_segment(id, thread, segment);
+    enter_segment(id, thread, first);
     frame = &thread.top();
     thread.running = frame;
   }
-  if (live.item_count != 0) {
-    Tag* const registers = frame->registers.data();
-    EventOrdinal next = ordinal;
-    const LiveItem* const end = live.items + live.item_count;
-    for (const LiveItem* item = live.items; item != end; ++item) {
-      execute_item(id, registers, frame->control, *item, item->event.address + words[item->base],
-                   ++next);
-    }
+  for (std::uint32_t i = 0; i < live.before_count; ++i, ++ordinal) {
+    const LiveBefore& before = live.before[i];
+    Control decided{};
+    if (before.branches)
+      decided = take_branch(id, *frame, *before.flow, before.id, thread.steps, ordinal);
+    ++thread.steps;
+    if (before.next->edge_count != 0) take_phis(id, *frame, *before.next);
+    frame->block = before.next->block;
+    frame->control = before.controls_next ? decided : control_of(*frame, *before.next);
   }
+  if (live.item_count != 0)
+    execute_items(id, frame->registers.data(), frame->control, live, words, ordinal);
   if (segment.end == SegmentEnd::kBranch) {
     take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
   } else if (!live.ends_now) {
@@ -381,23 +409,27 @@ template <typename Client>
 }
 
 template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute_item(ThreadId id, Tag* registers,
-                                                                     Control control,
-                                                                     const LiveItem& item,
-                                                                     Address where,
-                                                                     EventOrdinal ordinal) {
-  const EventKind kind = item.event.kind;
-  if constexpr (kGlances) {
-    if (kind == EventKind::kRead) {
-      if (client_.load_at_a_glance(item, where, id, ordinal, registers[item.defines])) return;
-    } else if (kind == EventKind::kWrite) {
-      if (client_.store_at_a_glance(item, where, id, ordinal, {registers, item.value.numbers()},
-                                    {registers, item.address.numbers()}, control)) {
-        return;
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
+                                                                      Control control,
+                                                                      const LiveSegment& live,
+                                                                      const std::uint64_t* words,
+                                                                      EventOrdinal ordinal) {
+  const LiveItem* const end = live.items + live.item_count;
+  for (const LiveItem* item = live.items; item != end; ++item) {
+    const Address where = item->event.address + words[item->base];
+    ++ordinal;
+    if constexpr (kGlances) {
+      if (item->event.kind == EventKind::kRead) {
+        if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
+      } else if (item->event.kind == EventKind::kWrite) {
+        if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
+                                      {registers, item->address.numbers()}, control)) {
+          continue;
+        }
       }
     }
+    access_slowly(id, registers, control, *item, where, ordinal);
   }
-  access_slowly(id, registers, control, item, where, ordinal);
 }
 
 template <typename Client>
@@ -421,6 +453,8 @@ void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control con
 template <typename Client>
 void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
                                          const std::uint64_t* words, EventOrdinal ordinal) {
+  for (const LiveBefore& before : std::span(segment.before, segment.before_count))
+    begin_segment(id, thread, before.id, ordinal++);
   begin_segment(id, thread, segment.id, ordinal);
   for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
     Event event = item.event;
@@ -553,17 +587,18 @@ void FlowMachine<Client>::end_segment(ThreadId id, Thread& thread) {
 }
 
 template <typename Client>
-inline void FlowMachine<Client>::take_branch(ThreadId id, Activation& frame,
-                                             const FlowSegment& segment, SegmentId number,
-                                             std::uint64_t step, EventOrdinal ordinal) {
+[[gnu::always_inline]] inline typename FlowMachine<Client>::Control
+FlowMachine<Client>::take_branch(ThreadId id, Activation& frame, const FlowSegment& segment,
+                                 SegmentId number, std::uint64_t step, EventOrdinal ordinal) {
   if (segment.block >= frame.mark_count) [[unlikely]] {
-    if (segment.block >= FlowPrograms::kMaxBlocks) return;
+    if (segment.block >= FlowPrograms::kMaxBlocks) return {};
     frame.mark_count = segment.block + 1;
     frame.marks.resize(frame.mark_count);
   }
   const Tag condition = joined(id, frame, segment.from);
-  frame.marks[segment.block] = {step,
-                                client_.branch(id, ordinal, number, condition, frame.control)};
+  const Control control = client_.branch(id, ordinal, number, condition, frame.control);
+  frame.marks[segment.block] = {step, control};
+  return control;
 }
 
 template <typename Client>
@@ -638,16 +673,24 @@ void FlowMachine<Client>::finish_call(ThreadId id, Activation& frame) {
   frame.call.open = false;
 }
 
-// All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
-void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame, const FlowSegment& segment) {
+[[gnu::always_inline]] inline void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
+                                                                  const FlowSegment& segment) {
   const FlowPrograms::Edge* edge = &programs_.edge(segment.first_edge);
   const FlowPrograms::Edge* const last = edge + segment.edge_count - 1;
   while (edge != last && edge->block != frame.block) ++edge;
-  const FlowPrograms::Phi* const phis = &programs_.phi(edge->first_phi);
-  const std::uint32_t count = edge->phi_count;
-  if (count == 1) {
-    frame.registers[phis[0].defines] = value_of(id, frame, phis[0]);
+  if (edge->phi_count != 0) take_phis(id, frame, *edge);
+}
+
+// All phis of a block read the registers as they were on the edge, before any of them is set.
+template <typename Client>
+void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
+                                    const FlowPrograms::Edge& edge) {
+  const FlowPrograms::Phi* const phis = &programs_.phi(edge.first_phi);
+  const std::uint32_t count = edge.phi_count;
+  if (edge.one_by_one) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      frame.registers[phis[i].defines] = value_of(id, frame, phis[i]);
     return;
   }
   if (scratch_.size() < count) scratch_.resize(count);

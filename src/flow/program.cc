@@ -24,6 +24,11 @@ bool variants_of_one(std::string_view a, std::string_view b) {
   return differs == 1;
 }
 
+// Nothing that comes after its last access belongs to it.
+bool ends_at_once(const FlowSegment& segment) {
+  return segment.end == SegmentEnd::kBranch || segment.end == SegmentEnd::kFallThrough;
+}
+
 }  // namespace
 
 bool FlowPrograms::calls_variant(StringId callee, StringId name) {
@@ -98,7 +103,22 @@ FlowPrograms::Carriers FlowPrograms::find_carriers(FunctionId id) const {
   return carriers;
 }
 
-// The phis by edge: a block is entered on one.
+// Whether no phi reads what one before it defines: then they need not be taken all at once.
+bool FlowPrograms::are_independent(std::span<const Phi> phis) {
+  for (std::size_t i = 1; i < phis.size(); ++i) {
+    for (std::uint32_t k = 0; k < phis[i].sources.size(); ++k) {
+      const Register source = phis[i].sources[k];
+      if (std::any_of(phis.begin(), phis.begin() + static_cast<std::ptrdiff_t>(i),
+                      [&](const Phi& before) { return before.defines == source; })) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The phis by edge: a block is entered on one. What moves on by itself (`p = p + 8` around a loop)
+// stays what it is.
 void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out) {
   std::vector<const heddle::Phi*> phis;
   std::vector<std::uint32_t> blocks;
@@ -114,16 +134,18 @@ void FlowPrograms::compile_phis(const Segment& from, const Carriers& carriers, F
   out.edge_count = 0;
   if (phis.empty()) return;
   const auto add_edge = [&](std::uint32_t block, bool known_block) {
-    edges_.push_back(
-        {block, static_cast<std::uint32_t>(phis_.size()), static_cast<std::uint32_t>(phis.size())});
-    ++out.edge_count;
+    const auto first = static_cast<std::uint32_t>(phis_.size());
     for (const heddle::Phi* phi : phis) {
       const auto edge = std::find_if(phi->incoming.begin(), phi->incoming.end(),
                                      [&](const auto& one) { return one.block == block; });
       const bool known = known_block && edge != phi->incoming.end();
-      phis_.push_back(
-          {phi->defines, known, known ? registers(edge->sources, carriers) : FlowList()});
+      const FlowList sources = known ? registers(edge->sources, carriers) : FlowList();
+      if (!choices_ && sources.size() == 1 && sources[0] == phi->defines) continue;
+      phis_.push_back({phi->defines, known, sources});
     }
+    edges_.push_back({block, first, static_cast<std::uint32_t>(phis_.size()) - first});
+    edges_.back().one_by_one = are_independent(std::span(phis_).subspan(first));
+    ++out.edge_count;
   };
   for (const std::uint32_t block : blocks) add_edge(block, true);
   add_edge(0, false);
@@ -168,6 +190,30 @@ const FlowSegment* FlowPrograms::compile(SegmentId id) {
   return compiled_[id];
 }
 
+// They are of the same activation as the segment that implies them, and over when it begins.
+void FlowPrograms::compile_before(const RecordShape& shape, LiveSegment& out) {
+  std::vector<LiveBefore>& all = live_before_.emplace_back();
+  for (const SegmentId id : shape.before)
+    all.push_back({.flow = find(id), .next = nullptr, .id = id});
+  out.before = all.data();
+  out.before_count = static_cast<std::uint32_t>(all.size());
+  for (std::size_t i = 0; i < all.size() && out.fits; ++i) {
+    LiveBefore& before = all[i];
+    before.next = i + 1 < all.size() ? all[i + 1].flow : out.flow;
+    out.fits = before.flow != nullptr && before.next != nullptr && before.flow->item_count == 0 &&
+               before.flow->enters_block && !before.flow->enters_function &&
+               ends_at_once(*before.flow) && before.next->enters_block &&
+               !before.next->enters_function && before.next->function == before.flow->function;
+    if (!out.fits) break;
+    before.branches = before.flow->end == SegmentEnd::kBranch;
+    const FlowList parents = before.next->parents;
+    for (std::uint32_t k = 0; k < parents.size(); ++k) {
+      if (parents[k] == before.flow->block && parents[k] < kMaxBlocks)
+        before.controls_next = before.branches;
+    }
+  }
+}
+
 void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   LiveSegment out;
   out.known = true;
@@ -176,8 +222,7 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   out.fits = out.flow != nullptr && out.flow->item_count == shape.items.size();
   if (out.flow != nullptr) {
     out.continues = out.flow->enters_function ? 0 : out.flow->function;
-    out.ends_now =
-        out.flow->end == SegmentEnd::kBranch || out.flow->end == SegmentEnd::kFallThrough;
+    out.ends_now = ends_at_once(*out.flow);
   }
   std::vector<LiveItem>& items = live_items_.emplace_back();
   for (std::uint32_t i = 0; i < shape.items.size(); ++i) {
@@ -198,6 +243,7 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   }
   out.items = items.data();
   out.item_count = static_cast<std::uint32_t>(items.size());
+  compile_before(shape, out);
   live_[id] = out;
 }
 

@@ -77,15 +77,26 @@ struct LiveItem {
   FlowList value;
 };
 
+// A segment without accesses that a record implies.
+struct LiveBefore {
+  const FlowSegment* flow = nullptr;
+  const FlowSegment* next = nullptr;  // which comes after it
+  SegmentId id{};
+  bool branches{};
+  bool controls_next{};  // its branch is the latest that `next` depends on
+};
+
 struct alignas(64) LiveSegment {
   const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
   FunctionId continues{};             // its function, or 0 if it enters it
   SegmentId id{};
   bool known{};
-  bool fits = false;  // the shape's items are the segment's
+  bool fits = false;  // the shape's items are the segment's, and what is before it is as it should
   bool ends_now{};    // nothing that comes later belongs to it
   std::uint32_t item_count{};
+  std::uint32_t before_count{};
   const LiveItem* items = nullptr;
+  const LiveBefore* before = nullptr;  // in the order in which they happened
 };
 
 class FlowPrograms {
@@ -118,6 +129,7 @@ class FlowPrograms {
     std::uint32_t block{};
     std::uint32_t first_phi{};
     std::uint32_t phi_count{};
+    bool one_by_one{};  // the order of the phis is one in which they can be taken
   };
   struct Phi {
     Register defines{};
@@ -138,8 +150,10 @@ class FlowPrograms {
   using Carriers = std::vector<bool>;
 
   const FlowSegment* compile(SegmentId id);
+  void compile_before(const RecordShape& shape, LiveSegment& out);
   bool calls_variant(StringId callee, StringId name);
   void compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out);
+  static bool are_independent(std::span<const Phi> phis);
   const Carriers& carriers_of(FunctionId id);
   Carriers find_carriers(FunctionId id) const;
   FlowList registers(const Sources& sources, const Carriers& carriers);
@@ -152,6 +166,7 @@ class FlowPrograms {
   std::unordered_map<FunctionId, Carriers> carriers_;
   std::vector<LiveSegment> live_;  // by ShapeId
   std::deque<std::vector<LiveItem>> live_items_;
+  std::deque<std::vector<LiveBefore>> live_before_;
   std::vector<const FlowSegment*> compiled_;  // by SegmentId
   std::deque<FlowSegment> segments_;
   std::vector<FlowItem> items_;

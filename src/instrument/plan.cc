@@ -1,6 +1,7 @@
 #include "instrument/plan.h"
 
 #include "instrument/address.h"
+#include "instrument/implied.h"
 
 #include <algorithm>
 #include <map>
@@ -459,6 +460,7 @@ FunctionPlan Planner::run(Function entry) {
     }
     plan_block(next);
   }
+  leave_out_implied(plan, unit_);
   return plan;
 }
 

@@ -3,6 +3,8 @@
 #include "instrument/debug_types.h"
 #include "trace/catalog_codec.h"
 
+#include <algorithm>
+
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
@@ -36,7 +38,7 @@ std::uint32_t Unit::add_slot(heddle_slot_kind kind, std::uint32_t index, unsigne
   slots_.push_back({.index = index,
                     .kind = static_cast<std::uint8_t>(kind),
                     .words = static_cast<std::uint8_t>(words),
-                    .reserved = 0});
+                    .before = 0});
   return static_cast<std::uint32_t>(slots_.size() - 1);
 }
 
@@ -45,6 +47,17 @@ std::uint32_t Unit::add_segment_slot(std::uint32_t segment, std::span<const Layo
   for (const LayoutItem& item : layout) words += item.words();
   layout_.add(layout);
   return add_slot(HEDDLE_SLOT_SEGMENT, segment, words);
+}
+
+bool Unit::imply(std::span<const std::uint32_t> slots, std::uint32_t implied) {
+  const auto distance = [&](std::uint32_t slot) { return std::int64_t{implied} - slot; };
+  const auto is_near = [&](std::uint32_t slot) {
+    return static_cast<std::int16_t>(distance(slot)) == distance(slot);
+  };
+  if (!std::all_of(slots.begin(), slots.end(), is_near)) return false;
+  for (const std::uint32_t slot : slots)
+    slots_[slot].before = static_cast<std::int16_t>(distance(slot));
+  return true;
 }
 
 std::uint32_t Unit::add_loop_slot(const LoopLayout& layout) {

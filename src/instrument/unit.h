@@ -31,6 +31,15 @@ class Unit {
   // A slot of kind HEDDLE_SLOT_SEGMENT, with its layout.
   std::uint32_t add_segment_slot(std::uint32_t segment, std::span<const LayoutItem> layout);
 
+  // The records of `slots` say as well that the segment of the slot `implied` came right before.
+  // False, and nothing is done: they are too far apart.
+  bool imply(std::span<const std::uint32_t> slots, std::uint32_t implied);
+
+  // What the slot of a segment stands for.
+  const Segment& segment_of(std::uint32_t slot) const {
+    return catalog_.segments[slots_[slot].index];
+  }
+
   // A slot of kind HEDDLE_SLOT_LOOP, with its layout.
   std::uint32_t add_loop_slot(const LoopLayout& layout);
 

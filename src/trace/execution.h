@@ -6,8 +6,8 @@
 // left of an execution is which shape, which thread and where its words are. The events that it
 // stands for, in their order:
 //
-//   segment  at the flow level Segment(shape.id); then for each item its event, with the address
-//            item.event.address + words[item.base]
+//   segment  at the flow level Segment(s) for each s of shape.before, and Segment(shape.id); then
+//            for each item its event, with the address item.event.address + words[item.base]
 //   enter    Enter(shape.id)
 //   leave    Leave(shape.id)
 //   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
@@ -43,12 +43,13 @@ struct RecordShape {
   enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kCall, kLoop };
 
   Kind kind{};
-  bool has_object{};             // an enter or a call whose word 2 is the object
-  std::uint8_t words{};          // of its record, behind the header
-  std::uint32_t id{};            // segment or function
-  std::uint32_t always{};        // items of a loop that happen in the last round, too
-  std::vector<ShapeItem> items;  // of a segment, a call or a loop
-  std::vector<LoopStep> steps;   // of a loop; one for each item
+  bool has_object{};                  // an enter or a call whose word 2 is the object
+  std::uint8_t words{};               // of its record, behind the header
+  std::uint32_t id{};                 // segment or function
+  std::uint32_t always{};             // items of a loop that happen in the last round, too
+  std::vector<std::uint32_t> before;  // segments without accesses that a segment's record implies
+  std::vector<ShapeItem> items;       // of a segment, a call or a loop
+  std::vector<LoopStep> steps;        // of a loop; one for each item
 };
 
 struct Execution {
@@ -85,6 +86,14 @@ struct ExecutionBatch {
 
 constexpr Address address_of(const ShapeItem& item, const std::uint64_t* words) {
   return item.event.address + words[item.base];
+}
+
+inline Event segment_of(std::uint32_t segment, ThreadId thread) {
+  Event event;
+  event.kind = EventKind::kSegment;
+  event.thread = thread;
+  event.value = segment;
+  return event;
 }
 
 // The Enter of an enter or a call, and the Leave of a leave or a call.

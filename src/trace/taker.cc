@@ -67,11 +67,9 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
     switch (shape.kind) {
       case RecordShape::Kind::kSegment: {
         if (batch.flow) {
-          Event segment;
-          segment.kind = EventKind::kSegment;
-          segment.thread = execution.who;
-          segment.value = shape.id;
-          maker.add(segment);
+          for (const std::uint32_t before : shape.before)
+            maker.add(segment_of(before, execution.who));
+          maker.add(segment_of(shape.id, execution.who));
         }
         maker.add_items(shape, execution);
         break;

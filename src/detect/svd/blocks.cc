@@ -27,7 +27,7 @@ void Blocks::far(std::uint64_t number, const Page& page) {
   for (const Plane& plane : page.planes) {
     if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) continue;
     Near& near = (*nearest_[plane.thread])[number % kNear];
-    if (near.number == number) near = {};
+    if (near.begin == number << kPageShift) near = {};
   }
 }
 
@@ -49,11 +49,12 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     if (plane == 1) page.calm = std::make_unique<std::uint8_t[]>(page.cell_count());
   }
   Near& near = (*near_)[number % kNear];
-  near.number = number;
   near.begin = number << kPageShift;
   near.cells = page.planes[plane].cells.get();
   near.calm = page.calm.get();
   near.accesses = page.planes[plane].accesses.get();
+  const std::size_t other = plane == 0 ? page.planes.size() - 1 : 0;
+  near.others = page.planes[other].cells.get();
   near.one_cell = 0;
   // Parts of a cell are no whole; parts of a block are all of it.
   for (unsigned shift = page.shift == block_shift_ ? 0 : page.shift; shift <= page.shift; ++shift) {

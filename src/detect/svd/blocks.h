@@ -111,12 +111,12 @@ class Blocks {
 
   // A page as one thread sees it.
   struct alignas(64) Near {
-    std::uint64_t number = ~0ull;
-    Address begin = ~0ull;
+    Address begin = ~0ull;  // which no page has
     Cell* cells = nullptr;
     std::uint8_t* calm = nullptr;  // nullptr: no other thread
     AccessRef* accesses = nullptr;
-    std::uint64_t one_cell = 0;  // bit n: an aligned access of n bytes is one cell; twice n: two
+    const Cell* others = nullptr;  // cells of another plane, if there is one
+    std::uint64_t one_cell = 0;    // bit n: an aligned access of n bytes is one cell; twice n: two
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
@@ -151,7 +151,7 @@ class Blocks {
     if (thread != current_) go_to(thread);
     const std::uint64_t number = address >> kPageShift;
     Near& near = (*near_)[number % kNear];
-    return near.number == number && (address & (size - 1)) == 0 && size < 64 &&
+    return near.begin == number << kPageShift && (address & (size - 1)) == 0 && size < 64 &&
                    (near.one_cell >> size & 1) != 0
                ? &near
                : nullptr;
@@ -161,6 +161,17 @@ class Blocks {
   Near* near_here(Address address, std::uint64_t unaligned) {
     Near& near = (*near_)[(address >> kPageShift) % kNear];
     return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;
+  }
+  // An access of the current thread will need the cell of this address, what says who is calm
+  // there, and maybe the cell of another thread.
+  void expect(Address address) const {
+    const Near& near = (*near_)[(address >> kPageShift) % kNear];
+    if ((address & ~(kPageBytes - 1)) != near.begin) return;
+    const std::uint64_t number = cell_of(near, address);
+    __builtin_prefetch(near.cells + number);
+    if (near.calm == nullptr) return;
+    __builtin_prefetch(near.calm + number);
+    __builtin_prefetch(near.others + number);
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);
@@ -225,7 +236,7 @@ class Blocks {
   Near& page(ThreadId thread, std::uint64_t number) {
     if (thread != current_) go_to(thread);
     Near& near = (*near_)[number % kNear];
-    return near.number == number ? near : find(thread, number);
+    return near.begin == number << kPageShift ? near : find(thread, number);
   }
   void go_to(ThreadId thread);
   static AccessRef* make_accesses(const Near& near);

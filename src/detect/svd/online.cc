@@ -9,6 +9,10 @@ namespace {
 // A bound that only tests set: they want numbers collected all the time.
 constexpr std::size_t kSmallCollect = 1024;
 
+// Of the memory after which numbers are collected, for sets: few live long, and what there is of
+// them should fit into the processor's cache.
+constexpr std::size_t kSetShare = 64;
+
 bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
@@ -32,7 +36,7 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       narrator_(catalog),
       contexts_(1),
       collect_units_at_(options.collect_bytes),
-      collect_sets_at_(options.collect_bytes / 16),
+      collect_sets_at_(options.collect_bytes / kSetShare),
       collect_always_(options.collect_bytes < kSmallCollect),
       glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
 
@@ -59,28 +63,24 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
   violated_ = &violated;
   std::span<const Execution> executions = batch.executions;
   std::span<const Event> events = batch.events;
-  while (!executions.empty()) {
-    if (executions[0].shape == 0) {
-      for (std::uint32_t i = 0; i < executions[0].who; ++i) one(events[i], next++);
-      events = events.subspan(executions[0].who);
-      executions = executions.subspan(1);
-      continue;
-    }
-    const RecordShape& shape = *batch.shapes[executions[0].shape];
-    if (shape.kind != RecordShape::Kind::kSegment) {
+  const auto collect_now = [&] {
+    if (collect_always_) collect_when_due();
+  };
+  while (true) {
+    const auto progress = machine_.run(executions, batch.shapes, next, collect_now);
+    executions = executions.subspan(progress.executions);
+    next = progress.next;
+    if (executions.empty()) break;
+    const Execution& other = executions[0];
+    executions = executions.subspan(1);
+    if (other.shape == 0) {
+      for (std::uint32_t i = 0; i < other.who; ++i) one(events[i], next++);
+      events = events.subspan(other.who);
+    } else {
+      const RecordShape& shape = *batch.shapes[other.shape];
       const bool enters = shape.kind == RecordShape::Kind::kEnter;
-      one(enters ? enter_of(shape, executions[0]) : leave_of(shape, executions[0]), next++);
-      executions = executions.subspan(1);
-      continue;
+      one(enters ? enter_of(shape, other) : leave_of(shape, other), next++);
     }
-    const auto end = std::find_if(executions.begin(), executions.end(), [&](const Execution& one) {
-      return one.shape == 0 || batch.shapes[one.shape]->kind != RecordShape::Kind::kSegment;
-    });
-    const auto count = static_cast<std::size_t>(end - executions.begin());
-    next = machine_.run(executions.first(count), batch.shapes, next, [&] {
-      if (collect_always_) collect_when_due();
-    });
-    executions = executions.subspan(count);
   }
   collect_when_due();
   violated_ = nullptr;
@@ -153,8 +153,8 @@ void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
     const bool conflicts =
         (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && is_stored(state));
     if (conflicts) {
-      Overwrite overwrite{Blocks::access(plane, number), access_ref(event, ordinal), event.address,
-                          event.value};
+      Overwrite overwrite{Blocks::access(plane, number), access_ref(event, event.thread, ordinal),
+                          event.address, event.value};
       overwrite.size = event.size;
       overwrite.has_value = event.has_value;
       overwrite.remote_thread = event.thread;
@@ -189,9 +189,9 @@ Witness Online::remembered(AccessRef access, ThreadId thread, Address address,
   return out;
 }
 
-ContextId Online::find_context(const Event& event) {
-  const Context context{event.site, narrator_.stacks().current(event.thread),
-                        narrator_.locks_held().current(event.thread), event.kind, event.order};
+ContextId Online::find_context(const Event& event, ThreadId thread) {
+  const Context context{event.site, narrator_.stacks().current(thread),
+                        narrator_.locks_held().current(thread), event.kind, event.order};
   if (event.site >= last_context_.size()) last_context_.resize(event.site + 1);
   LastContext& last = last_context_[event.site];
   last.moment = moment_;
@@ -217,18 +217,20 @@ void Online::end_unit(UnitId unit) {
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
+// Of one cell, whose other threads may have to be told.
 UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item,
                           Address address, ThreadId thread, EventOrdinal ordinal) {
-  Event event = item.event;
-  event.thread = thread;
-  event.address = address;
-  return load_cell(near, number, event, ordinal);
-}
-
-UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
-                          EventOrdinal ordinal) {
-  if (!near.is_calm(number, is_write(event.kind))) tell_others(near, number, event, ordinal);
-  return load_run({&near, number, 1}, event, ordinal);
+  if (!near.is_calm_for_reads(number))
+    tell_others(near, number, event_of(item, address, thread), ordinal);
+  Cell& cell = near.cells[number];
+  if (const UnitId unit = units_.live(cell.unit); unit != 0) {
+    if (kReadOn.has(cell)) return read_on(cell, unit);
+    if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
+  }
+  const UnitId unit = units_.create();
+  cell = make_cell(unit, BlockState::kLoaded, true, false);
+  Blocks::set_access(near, number, access_ref(item.event, thread, ordinal));
+  return unit;
 }
 
 // Of cells that are alike, and whose other threads have been told.
@@ -236,17 +238,15 @@ inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, Even
   Cell* const cells = run.near->cells + run.first;
   Cell cell = cells[0];
   if (const UnitId unit = units_.live(cell.unit); unit != 0) {
-    const BlockState state = cell.block_state();
     if (kReadOn.has(cell)) {
-      if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-      cell.unit = unit & kMaxUnit;
+      const UnitSet read = read_on(cell, unit);
       for (std::uint64_t i = 0; i < run.count; ++i) cells[i] = cell;
-      return is_stored(state) ? unit | kComputed : unit;
+      return read;
     }
-    if (state == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
+    if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
-  const AccessRef access = access_ref(event, ordinal);
+  const AccessRef access = access_ref(event, event.thread, ordinal);
   for (std::uint64_t i = 0; i < run.count; ++i) {
     cells[i] = make_cell(unit, BlockState::kLoaded, true, false);
     Blocks::set_access(*run.near, run.first + i, access);
@@ -291,7 +291,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
       }
       if (all == 0) all = units_.create();
       cell = make_cell(all, BlockState::kLoaded, true, false);
-      if (access == 0) access = access_ref(event, ordinal);
+      if (access == 0) access = access_ref(event, event.thread, ordinal);
       Blocks::set_access(*run.near, run.first + i, access);
     }
   });
@@ -303,7 +303,8 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
     tell_others_if_due(run, event, ordinal);
     for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
       run.near->cells[i] = stored(run.near->cells[i], owner);
-      if (!options_.inputs_only) Blocks::set_access(*run.near, i, access_ref(event, ordinal));
+      if (!options_.inputs_only)
+        Blocks::set_access(*run.near, i, access_ref(event, event.thread, ordinal));
     }
   };
   const ThreadId thread = thread_of(event);
@@ -317,17 +318,18 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
   if (event.site >= last_store_units_.size() || last_store_units_[event.site] != owner)
-    remember_store(event, ordinal, owner);
+    remember_store(event, event.thread, event.address, ordinal, owner);
 }
 
-void Online::remember_store(const Event& event, EventOrdinal ordinal, UnitId owner) {
+void Online::remember_store(const Event& event, ThreadId thread, Address address,
+                            EventOrdinal ordinal, UnitId owner) {
   if (event.site >= last_store_units_.size()) {
     last_store_units_.resize(event.site + 1);
     last_stores_.resize(event.site + 1);
   }
   last_store_units_[event.site] = owner;
-  last_stores_[event.site] = {thread_of(event), access_ref(event, ordinal), event.address,
-                              event.size};
+  last_stores_[event.site] = {std::min(thread, kMaxThread), access_ref(event, thread, ordinal),
+                              address, event.size};
 }
 
 Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
@@ -387,7 +389,7 @@ Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {
 
 void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through) {
   if (set == 0) return;
-  units_.for_each_live(set, [&](UnitId unit) {
+  units_.for_each_alarmed(thread_of(store), set, [&](UnitId unit) {
     if (units_.noted(unit)) report(unit, store, ordinal, through);
   });
 }
@@ -467,7 +469,7 @@ void Online::collect_when_due() {
         std::max(options_.collect_bytes, units_.unit_bytes() + units_.unit_bytes() / 2);
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
-    collect_sets_at_ = std::max(options_.collect_bytes / 16, 2 * units_.set_bytes());
+    collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());
   }
 }
 

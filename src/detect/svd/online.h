@@ -147,6 +147,7 @@ class Online {
     return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
   }
   bool choices() const { return options_.merge_control; }
+  void expect(Address address) const { blocks_.expect(address); }
   void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
   // Accesses of one or two cells, for the usual options.
   [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
@@ -155,18 +156,12 @@ class Online {
     if (near == nullptr || !glances_) [[unlikely]]
       return false;
     const std::uint64_t number = Blocks::cell_of(*near, address);
+    if (!near->is_one(item.event.size)) [[unlikely]]
+      return load_two(*near, number, item.event.size, value);
     const Cell cell = near->cells[number];
     const bool again =
         near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
-    if (near->is_one(item.event.size)) {
-      value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
-      return true;
-    }
-    if (!again || !near->is_two(item.event.size) || near->cells[number + 1] != cell ||
-        !near->is_calm_for_reads(number + 1)) {
-      return false;
-    }
-    value = tag_of(cell);
+    value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
@@ -181,8 +176,8 @@ class Online {
     if (!near->is_calm_for_writes(number)) return false;
     if (two && !(near->is_two(item.event.size) && near->is_calm_for_writes(number + 1)))
       return false;
-    if (units_.any_noted() &&
-        !(are_calm(addresses) && units_.is_calm(std::min(thread, kMaxThread), control))) {
+    if (units_.any_noted() && !(are_calm(std::min(thread, kMaxThread), addresses) &&
+                                units_.is_calm(std::min(thread, kMaxThread), control))) {
       return false;
     }
     UnitId owner = 0;
@@ -199,10 +194,7 @@ class Online {
       cells[1] = stored(cells[1], owner);
     if (item.event.site >= last_store_units_.size() ||
         last_store_units_[item.event.site] != owner) {
-      Event event = item.event;
-      event.thread = thread;
-      event.address = address;
-      remember_store(event, ordinal, owner);
+      remember_store(item.event, thread, address, ordinal, owner);
     }
     return true;
   }
@@ -251,24 +243,25 @@ class Online {
   }
   void remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane, std::uint64_t number,
                      const Event& event, EventOrdinal ordinal);
-  AccessRef access_ref(const Event& event, EventOrdinal ordinal) {
-    return std::uint64_t{context_of(event)} << kOrdinalBits |
+  AccessRef access_ref(const Event& event, ThreadId thread, EventOrdinal ordinal) {
+    return std::uint64_t{context_of(event, thread)} << kOrdinalBits |
            (ordinal & ((1ull << kOrdinalBits) - 1));
   }
-  ContextId context_of(const Event& event) {
-    if (event.thread != moment_thread_) {
-      moment_thread_ = event.thread;
+  // Of `event`, but of this thread.
+  ContextId context_of(const Event& event, ThreadId thread) {
+    if (thread != moment_thread_) {
+      moment_thread_ = thread;
       ++moment_;
     }
-    if (event.site >= last_context_.size()) return find_context(event);
+    if (event.site >= last_context_.size()) return find_context(event, thread);
     const LastContext last = last_context_[event.site];
     const Context& context = contexts_[last.context];
     const bool same =
         last.moment == moment_ && context.kind == event.kind && context.order == event.order;
-    return same ? last.context : find_context(event);
+    return same ? last.context : find_context(event, thread);
   }
   Witness remembered(AccessRef access, ThreadId thread, Address address, std::uint32_t size) const;
-  ContextId find_context(const Event& event);
+  ContextId find_context(const Event& event, ThreadId thread);
 
   static ThreadId thread_of(const Event& event) { return std::min(event.thread, kMaxThread); }
   // A run of cells that are alike can be treated as one.
@@ -294,15 +287,40 @@ class Online {
         units_.is_live_root(cell.unit)) {
       return tag_of(cell);
     }
-    return load_cell(*near, number, event, ordinal);
+    const Blocks::Run run{near, number, 1};
+    tell_others_if_due(run, event, ordinal);
+    return load_run(run, event, ordinal);
   }
   static UnitSet tag_of(Cell cell) {
     return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
   }
+  static Event event_of(const LiveItem& item, Address address, ThreadId thread) {
+    Event event = item.event;
+    event.thread = thread;
+    event.address = address;
+    return event;
+  }
+  // A load joins the live unit of the cell.
+  static UnitSet read_on(Cell& cell, UnitId unit) {
+    const bool stored = kStored.has(cell);
+    if (cell.block_state() == BlockState::kStored) cell.set(BlockState::kTrueDep);
+    cell.unit = unit & kMaxUnit;
+    return stored ? unit | kComputed : unit;
+  }
   UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
-  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const Event& event,
-                    EventOrdinal ordinal);
+  // Two cells that are alike and that their unit has read before.
+  bool load_two(const Blocks::Near& near, std::uint64_t number, std::uint32_t size, Tag& value) {
+    if (!near.is_two(size)) return false;
+    const Cell cell = near.cells[number];
+    if (near.cells[number + 1] != cell || !kReadAgain.has(cell) ||
+        !near.is_calm_for_reads(number) || !near.is_calm_for_reads(number + 1) ||
+        !units_.is_live_root(cell.unit)) {
+      return false;
+    }
+    value = tag_of(cell);
+    return true;
+  }
   UnitSet load_several(const Event& event, EventOrdinal ordinal);
   Tag with_address(const Event& event, Tag tag, Tags address);
   UnitSet load_many(const Event& event, EventOrdinal ordinal);
@@ -327,20 +345,25 @@ class Online {
                 state == BlockState::kTrueDep) &&
                (input || !noted);
       });
+  static constexpr CellKinds kStored =
+      CellKinds::where([](BlockState state, bool /*input*/, bool /*noted*/) {
+        return state == BlockState::kStored || state == BlockState::kStoredShared ||
+               state == BlockState::kTrueDep;
+      });
   // Cells whose unit a load joins.
   static constexpr CellKinds kReadOn =
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
         return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
       });
-  bool are_calm(Tags tags) {
+  bool are_calm(ThreadId thread, Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {
-      if (tags[i] >= kSetBit) return false;
-      const UnitId unit = units_.live(tags[i] & ~kComputed);
-      if (unit != 0 && units_.noted(unit)) return false;
+      if (!units_.is_calm_set(thread, tags[i])) return false;
     }
     return true;
   }
-  void remember_store(const Event& event, EventOrdinal ordinal, UnitId owner);
+  // Of `event`, but of this thread and at this address.
+  void remember_store(const Event& event, ThreadId thread, Address address, EventOrdinal ordinal,
+                      UnitId owner);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);

@@ -41,14 +41,17 @@ OnlineOptions combination(std::uint64_t number) {
 }
 
 // A run as the collector would hand it over: segments whose accesses all come at once are
-// executions, the rest are events.
+// executions, the rest are events. Of those without accesses most are implied by the next one.
 class AsExecutions {
  public:
   explicit AsExecutions(const RandomRun& run) {
     for (std::size_t i = 0; i < run.events.size();) {
+      std::vector<std::uint32_t> before;
+      while (i % 4 != 0 && is_implied(run, i))
+        before.push_back(static_cast<SegmentId>(run.events[i++].value));
       const std::size_t items = items_behind(run, i);
       if (items != kNone) {
-        add(std::span(run.events).subspan(i, 1 + items));
+        add(std::move(before), std::span(run.events).subspan(i, 1 + items));
         i += 1 + items;
       } else {
         executions_.push_back(Execution::events(1));
@@ -80,9 +83,16 @@ class AsExecutions {
     return items.size();
   }
 
+  // Whether the event is a segment without accesses, and what comes next can say so.
+  static bool is_implied(const RandomRun& run, std::size_t at) {
+    return items_behind(run, at) == 0 && at + 1 < run.events.size() &&
+           run.events[at + 1].thread == run.events[at].thread && items_behind(run, at + 1) != kNone;
+  }
+
   // Half of each address is in the shape.
-  void add(std::span<const Event> events) {
+  void add(std::vector<std::uint32_t> before, std::span<const Event> events) {
     RecordShape shape;
+    shape.before = std::move(before);
     shape.id = static_cast<SegmentId>(events[0].value);
     std::vector<std::uint64_t> words(1, 0);
     for (const Event& event : events.subspan(1)) {

@@ -40,6 +40,9 @@ class Pool {
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
 
+  // Keeps the memory.
+  void clear() { size_ = 0; }
+
   // Returns the new element's index.
   std::size_t push_back(T value) {
     if (size_ == room_) grow();

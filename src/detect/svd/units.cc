@@ -9,9 +9,15 @@ Units::Units(std::uint32_t set_limit, std::size_t note_limit)
     : set_limit_(set_limit), note_limit_(note_limit) {
   words_.push_back(kEnded);
   words_.push_back(0);  // kNobody
-  pairs_.push_back({});
-  controls_.push_back({});
   notes_.push_back({});
+  forget_sets();
+}
+
+void Units::forget_sets() {
+  pairs_.clear();
+  pairs_.push_back({});
+  controls_.clear();
+  controls_.push_back({});
 }
 
 UnitId Units::create_beyond() {
@@ -48,8 +54,15 @@ void Units::end(UnitId id) {
 // ---- sets
 // ----------------------------------------------------------------------------------------
 
+// A loop makes the same ones in every round.
 UnitSet Units::pair(UnitSet a, UnitSet b, std::uint32_t size) {
-  return static_cast<UnitSet>(pairs_.push_back({a, b, size})) | kSetBit;
+  UnitSet& recent = recent_pairs_[recent_place(a, b)];
+  const Pair& last = pairs_[recent & ~kSetBit];
+  if (last.left != a || last.right != b) {
+    const UnitSet computed = computed_in(a) | computed_in(b);
+    recent = static_cast<UnitSet>(pairs_.push_back({a, b, size, computed})) | kSetBit;
+  }
+  return recent;
 }
 
 UnitSet Units::join(UnitSet a, UnitSet b) {

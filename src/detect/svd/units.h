@@ -27,6 +27,7 @@
 #include "detect/svd/pool.h"
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -87,11 +88,21 @@ class Units {
   }
   // What a branch on values of this set leaves: one unit if a value was computed, else the set.
   UnitSet compared(UnitSet set) {
-    return set < kSetBit ? live(set & ~kComputed) : several_compared(set);
+    if (set < kSetBit) return live(set & ~kComputed);
+    return pairs_[set & ~kSetBit].computed == 0 ? set : several_compared(set);
   }
 
   template <typename Visit>
   void for_each_live(UnitSet set, Visit visit);
+  // The same, of a thread's own set, if a unit of it may have got notes since this was last asked.
+  // Whoever asks takes the notes.
+  template <typename Visit>
+  void for_each_alarmed(ThreadId thread, UnitSet set, Visit visit);
+  // Whether that would visit no unit with notes.
+  bool is_calm_set(ThreadId thread, UnitSet set) {
+    if (set >= kSetBit) return pairs_[set & ~kSetBit].asked == alarms_of(thread);
+    return !noted(live(set & ~kComputed));
+  }
 
   // ---- overwritten inputs that no store has used yet ----
   void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
@@ -162,6 +173,11 @@ class Units {
   static_assert(kNobody == kNoted);
   static bool is_root(Word word) { return word <= kNoted || word == kEnded; }
 
+  static constexpr std::size_t kRecentPairs = 256;
+  static std::size_t recent_place(UnitSet a, UnitSet b) {
+    return (a * 0x9e3779b1u ^ b * 0x85ebca6bu) >> 24;
+  }
+
   struct NoteNode {
     Overwrite overwrite;
     std::uint32_t next = 0;
@@ -175,7 +191,9 @@ class Units {
   struct Pair {
     UnitSet left{};
     UnitSet right{};
-    std::uint32_t size{};  // an upper bound on the number of units
+    std::uint32_t size{};         // an upper bound on the number of units
+    UnitSet computed{};           // kComputed if an element has it
+    std::uint64_t asked = ~0ull;  // alarms when no unit of it had notes
   };
   struct ControlNode {
     SegmentId branch{};
@@ -198,8 +216,13 @@ class Units {
         {branch, condition, outer, asked, controls_[outer].branches | bit_of(branch)}));
   }
 
+  void forget_sets();
+
   std::uint32_t size_of(UnitSet set) const {
     return set < kSetBit ? 1 : pairs_[set & ~kSetBit].size;
+  }
+  UnitSet computed_in(UnitSet set) const {
+    return set < kSetBit ? set & kComputed : pairs_[set & ~kSetBit].computed;
   }
   UnitSet several_compared(UnitSet set);
   UnitId merge_several(UnitId into, UnitSet set);
@@ -223,7 +246,10 @@ class Units {
   std::size_t note_limit_;
   Pool<Word> words_;  // by unit
   Pool<Pair> pairs_;
+  std::array<UnitSet, kRecentPairs> recent_pairs_{};  // by a hash of their halves; or 0
   Pool<ControlNode> controls_;
+  Pool<Pair> spare_pairs_;  // memory for the next renumbering
+  Pool<ControlNode> spare_controls_;
   absl::flat_hash_map<UnitId, NoteList> lists_;  // of live roots
   Pool<NoteNode> notes_;
   std::uint32_t free_note_ = 0;  // a list of nodes
@@ -266,6 +292,16 @@ void Units::for_each_live(UnitSet set, Visit visit) {
   for_each_element(set, [&](UnitSet one) {
     if (const UnitId unit = live(one & ~kComputed); unit != 0) visit(unit);
   });
+}
+
+template <typename Visit>
+void Units::for_each_alarmed(ThreadId thread, UnitSet set, Visit visit) {
+  if (set >= kSetBit) {
+    Pair& both = pairs_[set & ~kSetBit];
+    if (both.asked == alarms_of(thread)) return;
+    both.asked = alarms_of(thread);
+  }
+  for_each_live(set, visit);
 }
 
 template <typename Visit>
@@ -376,12 +412,19 @@ void Units::renumber(VisitAll visit_all) {
   *this = std::move(renumbering.fresh);
 }
 
+// Sets come and go by the million: the memory that they leave is used for the next ones, which
+// saves the kernel the trouble of clearing it.
 template <typename VisitAll>
 void Units::renumber_sets(VisitAll visit_all) {
   Renumbering<false> renumbering(*this);
+  Units& fresh = renumbering.fresh;
+  fresh.pairs_ = std::move(spare_pairs_);
+  fresh.controls_ = std::move(spare_controls_);
+  fresh.forget_sets();
   visit_all(renumbering);
-  pairs_ = std::move(renumbering.fresh.pairs_);
-  controls_ = std::move(renumbering.fresh.controls_);
+  spare_pairs_ = std::exchange(pairs_, std::move(fresh.pairs_));
+  spare_controls_ = std::exchange(controls_, std::move(fresh.controls_));
+  recent_pairs_ = fresh.recent_pairs_;
 }
 
 }  // namespace heddle::svd
