@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kFirstPiece = std::size_t{64} << 10;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kSmallest = 16;
+constexpr std::size_t kLine = 64;
 
 }  // namespace
 
@@ -22,7 +23,7 @@ void Arena::Release::operator()(void* piece) const {
 }
 
 void* Arena::take(std::size_t bytes) {
-  HEDDLE_CHECK(std::has_single_bit(bytes) && bytes >= kAlignment && bytes <= kLargest);
+  HEDDLE_CHECK(std::has_single_bit(bytes) && bytes >= kSmallest && bytes <= kLargest);
   taken_ += bytes;
   std::vector<void*>& free = free_[static_cast<std::size_t>(std::countr_zero(bytes))];
   if (!free.empty()) {
@@ -30,6 +31,9 @@ void* Arena::take(std::size_t bytes) {
     free.pop_back();
     return std::memset(block, 0, bytes);
   }
+  const std::size_t skipped = left_ % std::min(bytes, kLine);  // pieces end at a line
+  next_ += skipped;
+  left_ -= skipped;
   if (bytes > left_) add_piece(bytes);
   void* const block = next_;  // the kernel's memory is zero
   next_ += bytes;

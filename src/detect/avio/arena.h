@@ -14,7 +14,8 @@ namespace heddle::avio {
 
 class Arena {
  public:
-  // `bytes` is a power of two, from 64 to kLargest. The block is zero, and aligned to 64 bytes.
+  // `bytes` is a power of two, from 16 to kLargest. The block is zero, and aligned to its size or
+  // to a cache line.
   void* take(std::size_t bytes);
   void give_back(void* block, std::size_t bytes);
 

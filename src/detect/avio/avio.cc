@@ -148,6 +148,19 @@ void Avio::on_triple(const Triple& triple) {
   }
 }
 
+std::uint64_t* Avio::count_of(const Triple& triple) {
+  const Judged& known = judged(triple);
+  switch (known.verdict) {
+    case Judge::Verdict::kReport:
+    case Judge::Verdict::kPair:
+      return &reports_[known.report].count;
+    case Judge::Verdict::kNeverSeen:
+      return &unjudged_;
+    default:
+      return &dropped_;
+  }
+}
+
 const Avio::Judged& Avio::judged(const Triple& triple) {
   const Reports::Key key = Reports::key(triple);
   Judged& known = judged_[(key.p * 5u + key.r * 3u + key.i) % kJudged];

@@ -76,6 +76,7 @@ class Avio : public Detector, private TripleSink {
   static constexpr std::size_t kJudged = 1024;
 
   void on_triple(const Triple& triple) override;
+  std::uint64_t* count_of(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
@@ -99,6 +100,7 @@ class Avio : public Detector, private TripleSink {
   std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;
+  std::uint64_t dropped_ = 0;  // splits of what is no invariant
 };
 
 }  // namespace heddle::avio

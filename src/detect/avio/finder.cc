@@ -22,7 +22,8 @@ void TripleFinder::find_row(ShapeId id, const RecordShape& shape, Pattern& patte
 void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first) {
   Stamp now = first;
   for (const ShapeItem& item : segment.items) {
-    shadow_.access(now, is_write(item.event.kind), address_of(item, words), item.event.size);
+    shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
+                   item.event.size);
     now += kNextInRow;
   }
 }
@@ -45,7 +46,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
       find_row(loop.shape, shape, pattern, context);
     }
     const Stamp first = make_stamp(ordinal + done - base_, pattern.row);
-    if (rounds != 0 && shadow_.stays(shape, loop_.items(), rounds, first)) {
+    if (rounds != 0 && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);
       done += rounds * pattern.items;
       continue;
@@ -55,7 +56,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
       const Event& event = shape.items[item].event;
       const Stamp now =
           make_stamp(ordinal + number++ - base_, pattern.row + static_cast<SpotId>(item));
-      shadow_.access(now, is_write(event.kind), address, event.size);
+      shadow_.access(Series::of(now, is_write(event.kind)), address, event.size);
     };
     loop_.walk(access, rounds * pattern.items);
     done = number;

@@ -23,14 +23,14 @@ class TripleFinder {
  public:
   // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : shadow_({granule}, spots_, sink, pairs) {}
+      : learns_(pairs != nullptr), shadow_({granule}, spots_, sink, pairs) {}
 
   // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
               EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > kMaxOrdinal || spots_.full()) start_over(ordinal);
     const SpotId spot = spots_.of({actor_, site, context, kind});
-    shadow_.access(make_stamp(ordinal - base_, spot), is_write(kind), address, size);
+    shadow_.access(Series::of(make_stamp(ordinal - base_, spot), is_write(kind)), address, size);
   }
   // From this ordinal on it is this thread's turn, if it is not already.
   void go_on_with(ThreadId thread, EventOrdinal ordinal) {
@@ -53,8 +53,9 @@ class TripleFinder {
       find_row(segment.shape, shape, pattern, context);
     }
     const Stamp first = make_stamp(ordinal - base_, pattern.row);
-    if (!pattern.plain || !shadow_.stays(pattern, segment.words, first)) {
-      one_by_one(shape, segment.words, first);
+    if (learns_) return one_by_one(shape, segment.words, first);
+    for (const PatternTouch& touch : pattern.touches) {
+      shadow_.access(touch.series(first), touch.offset + segment.words[touch.base], touch.size);
     }
   }
   // Returns the number of accesses.
@@ -87,6 +88,7 @@ class TripleFinder {
   void retire(ThreadId thread);
   void start_over(EventOrdinal ordinal);
 
+  const bool learns_;
   Spots spots_;
   Patterns patterns_;
   LoopWalk loop_;
