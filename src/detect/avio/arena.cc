@@ -12,7 +12,6 @@ namespace heddle::avio {
 namespace {
 
 constexpr std::size_t kFirstPiece = std::size_t{64} << 10;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSmallest = 16;
 constexpr std::size_t kLine = 64;
 
@@ -54,8 +53,6 @@ void Arena::add_piece(std::size_t at_least) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   HEDDLE_CHECK(piece != MAP_FAILED);
   pieces_.emplace_back(piece, Release{bytes});
-  // Refused where huge pages are not to be had: ordinary ones do as well, slower.
-  if (bytes >= kHugePage) madvise(piece, bytes, MADV_HUGEPAGE);
   next_ = static_cast<std::byte*>(piece);
   left_ = bytes;
 }

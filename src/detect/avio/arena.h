@@ -1,8 +1,8 @@
 // Arena: the memory of a Shadow, in blocks of powers of two.
 //
-// A shadow is many small blocks that live and die together, visited at random: what costs is not
-// the arithmetic but the misses, of caches and of address translation. So the blocks come from few
-// large pieces, which grow to the size of a huge page and ask the kernel to be one.
+// A shadow is many small blocks that live and die together, so they come from few large pieces.
+// Huge pages were tried for these: finding and clearing them took the kernel longer than they
+// saved.
 #pragma once
 
 #include <array>

@@ -78,6 +78,8 @@ class Avio : public Detector, private TripleSink {
   void on_triple(const Triple& triple) override;
   std::uint64_t* count_of(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
+  EventOrdinal execute(const Execution& execution, const RecordShape& shape, EventOrdinal ordinal);
+  void prefetch(const ExecutionBatch& batch, const Execution& execution);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);

@@ -45,14 +45,12 @@ class TripleFinder {
   // Executions of the thread whose turn it is.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
                ContextId context) {
-    Pattern& pattern = patterns_.of(segment.shape, shape);
+    const Pattern& pattern = patterns_.of(segment.shape, shape);
     if (ordinal + pattern.items - base_ > kMaxOrdinal || spots_.full(pattern.items)) {
       start_over(ordinal);
     }
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      find_row(segment.shape, shape, pattern, context);
-    }
-    const Stamp first = make_stamp(ordinal - base_, pattern.row);
+    const SpotId row = spots_.row(segment.shape, shape, actor_, context);
+    const Stamp first = make_stamp(ordinal - base_, row);
     if (learns_) return one_by_one(shape, segment.words, first);
     for (const PatternTouch& touch : pattern.touches) {
       shadow_.access(touch.series(first), touch.offset + segment.words[touch.base], touch.size);
@@ -66,8 +64,13 @@ class TripleFinder {
   Touch touch(const Event& event, EventOrdinal ordinal, ContextId context) const {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
-  // For an access that is about to come.
+  // For an access, or a segment, that is about to come.
   void prefetch(Address address) const { shadow_.prefetch(address); }
+  void prefetch(const Execution& segment, const RecordShape& shape) {
+    for (const PatternTouch& touch : patterns_.of(segment.shape, shape).touches) {
+      shadow_.prefetch(touch.offset + segment.words[touch.base]);
+    }
+  }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
@@ -81,7 +84,6 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
-  void find_row(ShapeId id, const RecordShape& shape, Pattern& pattern, ContextId context);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
   Actor new_actor(ThreadId thread);

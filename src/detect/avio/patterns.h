@@ -3,12 +3,8 @@
 // Within the execution of a segment, or a round of a loop, nobody else comes between. So several
 // accesses to the same bytes are one *touch* of the pattern, and its first access, its last one and
 // its last write are all that counts of it.
-//
-// All accesses of an execution come from one place, so their spots are numbered in a row, which is
-// found once for each place that the segment was executed from.
 #pragma once
 
-#include "detect/avio/spots.h"
 #include "detect/avio/stamp.h"
 #include "trace/execution.h"
 
@@ -36,24 +32,15 @@ struct Pattern {
   bool known{};
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
-  // The row of spots that was used last.
-  Actor actor{};
-  ContextId context{};
-  SpotId row{};  // 0 = none
 };
 
 class Patterns {
  public:
-  Pattern& of(ShapeId id, const RecordShape& shape) {
+  const Pattern& of(ShapeId id, const RecordShape& shape) {
     if (id >= patterns_.size()) patterns_.resize(id + std::size_t{1});
     Pattern& pattern = patterns_[id];
     if (!pattern.known) compile(shape, pattern);
     return pattern;
-  }
-
-  // Spots were forgotten.
-  void forget_rows() {
-    for (Pattern& pattern : patterns_) pattern.row = 0;
   }
 
  private:

@@ -59,6 +59,30 @@ void Shadow::visit_half(const Visit& visit, Page& page, std::size_t half, std::u
   visit_bytes(visit, pages_.by_bytes(page, half), half % 2 == 0 ? 0 : 4, mask);
 }
 
+void Shadow::come(const Series& series, Address address, std::uint32_t size, Page& page,
+                  std::size_t location) {
+  Stamp& last = page.last()[location];
+  if (last == 0) {
+    last = series.last;
+    return;
+  }
+  if (last < kFirstStamp) return visit_cells(series, address, size);  // kept by bytes
+  const std::uint8_t mask = size == 8 ? kAllBytes : address % 8 == 0 ? kLow : kHigh;
+  visit_one({series, address, size}, page, location, mask);
+}
+
+void Shadow::visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask) {
+  Stamp& last = page.last()[location];
+  if (is_mine(last)) {
+    if (pairs_ != nullptr) note_pair(last, visit.series.first);
+    go_on(last, page.histories(), location, visit.series.last, visit.series.write);
+  } else if (is_nobodys(last)) {
+    last = visit.series.last;
+  } else {
+    pass(visit, mask, last, pages_.histories_of(page)[location]);
+  }
+}
+
 // Those with the same past together.
 void Shadow::visit_bytes(const Visit& visit, ByteCell& cell, unsigned first_byte,
                          std::uint8_t mask) {

@@ -68,19 +68,19 @@ class Shadow {
 
   void access(const Series& series, Address address, std::uint32_t size) {
     Page* const page = find(address);
-    if (page != nullptr) {
-      const std::size_t cell = Pages::cell_of(address);
-      if (size == 8 && address % 8 == 0) {
-        if (!page->halves()) return visit_one({series, address, size}, *page, cell, kAllBytes);
-        if (page->last()[2 * cell + 1] == kWhole) {
-          return visit_one({series, address, size}, *page, 2 * cell, kAllBytes);
-        }
-      } else if (size == 4 && address % 4 == 0 && page->halves() &&
-                 page->last()[2 * cell + 1] != kWhole) {
-        const std::size_t half = 2 * cell + (address >> 2 & 1);
-        if (is_stamp(page->last()[half])) {
-          return visit_one({series, address, size}, *page, half, address % 8 == 0 ? kLow : kHigh);
-        }
+    if (page != nullptr && (size == 8 || size == 4) && address % size == 0) {
+      std::size_t location = Pages::cell_of(address);
+      bool easy = size == 8;
+      if (page->halves()) {
+        location *= 2;
+        easy = (page->last()[location + 1] == kWhole) == (size == 8);
+        if (size == 4) location += address >> 2 & 1;
+      }
+      if (easy) {
+        Stamp& last = page->last()[location];
+        if (!is_mine(last)) return come(series, address, size, *page, location);
+        if (pairs_ != nullptr) note_pair(last, series.first);
+        return go_on(last, page->histories(), location, series.last, series.write);
       }
     }
     visit_cells(series, address, size);
@@ -147,18 +147,10 @@ class Shadow {
     }
     last = std::max(last, now | (last & kHasHistory));
   }
-  void visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask) {
-    Stamp& last = page.last()[location];
-    if (is_mine(last)) {
-      if (pairs_ != nullptr) note_pair(last, visit.series.first);
-      return go_on(last, page.histories(), location, visit.series.last, visit.series.write);
-    }
-    if (is_nobodys(last)) {
-      last = visit.series.last;
-      return;
-    }
-    pass(visit, mask, last, pages_.histories_of(page)[location]);
-  }
+  // A thread comes to a location of 4 or 8 bytes that it did not have.
+  void come(const Series& series, Address address, std::uint32_t size, Page& page,
+            std::size_t location);
+  void visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask);
   void visit_cells(const Series& series, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);
   void visit_half(const Visit& visit, Page& page, std::size_t half, std::uint8_t mask);
