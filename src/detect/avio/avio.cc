@@ -12,7 +12,7 @@ namespace {
 // Most of the time of an access is waiting for its state, unless somebody asked for it early: so
 // many accesses before it is needed.
 constexpr std::size_t kAhead = 16;
-constexpr std::size_t kExecutionsAhead = 6;
+constexpr std::size_t kExecutionsAhead = 24;
 
 }  // namespace
 

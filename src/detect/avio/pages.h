@@ -79,6 +79,7 @@ class Pages {
   // How many times an access that moves by `step` touches the page of `address` first.
   static std::uint64_t steps_left(Address address, std::uint64_t step) {
     constexpr Address kInPage = (Address{1} << kPageBits) - 1;
+    if (step == 8) return ((~address & kInPage) >> 3) + 1;
     if (step == 0) return ~std::uint64_t{0};
     if (static_cast<std::int64_t>(step) > 0) return (~address & kInPage) / step + 1;
     return (address & kInPage) / (0 - step) + 1;

@@ -62,13 +62,13 @@ void Shadow::visit_half(const Visit& visit, Page& page, std::size_t half, std::u
 void Shadow::come(const Series& series, Address address, std::uint32_t size, Page& page,
                   std::size_t location) {
   Stamp& last = page.last()[location];
-  if (last == 0) {
+  if (!is_stamp(last)) return visit_cells(series, address, size);  // kept by bytes
+  if (is_nobodys(last)) {
     last = series.last;
     return;
   }
-  if (last < kFirstStamp) return visit_cells(series, address, size);  // kept by bytes
   const std::uint8_t mask = size == 8 ? kAllBytes : address % 8 == 0 ? kLow : kHigh;
-  visit_one({series, address, size}, page, location, mask);
+  pass({series, address, size}, mask, last, pages_.histories_of(page)[location]);
 }
 
 void Shadow::visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask) {
@@ -166,7 +166,7 @@ bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
   const Stamp round_length = items.size() << kOrdinalShift;
   for (const PatternTouch& touch : loop.touches) {
     const auto [from, step] = items[touch.first];
-    if ((touch.size != 8 && touch.size != 4) || from % touch.size != 0 || step % touch.size != 0) {
+    if ((touch.size != 8 && touch.size != 4) || ((from | step) & (touch.size - 1)) != 0) {
       return false;
     }
     const Series series = touch.series(first);

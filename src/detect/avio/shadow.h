@@ -66,9 +66,9 @@ class Shadow {
     turn_ = make_stamp(ordinal, 0);
   }
 
-  void access(const Series& series, Address address, std::uint32_t size) {
+  [[gnu::always_inline]] void access(const Series& series, Address address, std::uint32_t size) {
     Page* const page = find(address);
-    if (page != nullptr && (size == 8 || size == 4) && address % size == 0) {
+    if (page != nullptr && (size == 8 || size == 4) && (address & (size - 1)) == 0) {
       std::size_t location = Pages::cell_of(address);
       bool easy = size == 8;
       if (page->halves()) {
