@@ -43,14 +43,15 @@ std::uint32_t attribute_number(Dwarf_Die* die, unsigned attribute) {
   return static_cast<std::uint32_t>(value);
 }
 
-// Where a module's debug information is, if it is in a file of its own. A system library is known
-// by its symbols alone: what its lines are nobody needs to know of a program's run, and unpacking
-// them would take longer than many a program runs.
+// Where a module's debug information is, if it is in a file of its own. The libraries of the
+// language itself, which are part of every program, are known by their symbols alone: what their
+// lines are nobody needs to know, and unpacking them would take longer than many a program runs.
 int find_debug_file(Dwfl_Module* module, void** data, const char* name, Dwarf_Addr base,
                     const char* file, const char* link, GElf_Word checksum, char** found) {
   const std::string_view path = file == nullptr ? "" : file;
-  for (const char* folder : {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"}) {
-    if (path.starts_with(folder)) return -1;
+  const std::string_view library = path.substr(path.rfind('/') + 1);
+  for (const char* language : {"ld-linux", "libc.so", "libm.so", "libstdc++.so", "libgcc_s.so"}) {
+    if (library.starts_with(language)) return -1;
   }
   return dwfl_standard_find_debuginfo(module, data, name, base, file, link, checksum, found);
 }

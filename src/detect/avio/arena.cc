@@ -12,8 +12,8 @@ namespace heddle::avio {
 namespace {
 
 constexpr std::size_t kFirstPiece = std::size_t{64} << 10;
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kSmallest = 16;
+constexpr std::size_t kLine = 64;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Arena::Release::operator()(void* piece) const {
 }
 
 void* Arena::take(std::size_t bytes) {
-  HEDDLE_CHECK(std::has_single_bit(bytes) && bytes >= kAlignment && bytes <= kLargest);
+  HEDDLE_CHECK(std::has_single_bit(bytes) && bytes >= kSmallest && bytes <= kLargest);
   taken_ += bytes;
   std::vector<void*>& free = free_[static_cast<std::size_t>(std::countr_zero(bytes))];
   if (!free.empty()) {
@@ -30,6 +30,9 @@ void* Arena::take(std::size_t bytes) {
     free.pop_back();
     return std::memset(block, 0, bytes);
   }
+  const std::size_t skipped = left_ % std::min(bytes, kLine);  // pieces end at a line
+  next_ += skipped;
+  left_ -= skipped;
   if (bytes > left_) add_piece(bytes);
   void* const block = next_;  // the kernel's memory is zero
   next_ += bytes;
@@ -50,8 +53,6 @@ void Arena::add_piece(std::size_t at_least) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   HEDDLE_CHECK(piece != MAP_FAILED);
   pieces_.emplace_back(piece, Release{bytes});
-  // Refused where huge pages are not to be had: ordinary ones do as well, slower.
-  if (bytes >= kHugePage) madvise(piece, bytes, MADV_HUGEPAGE);
   next_ = static_cast<std::byte*>(piece);
   left_ = bytes;
 }

@@ -1,8 +1,8 @@
 // Arena: the memory of a Shadow, in blocks of powers of two.
 //
-// A shadow is many small blocks that live and die together, visited at random: what costs is not
-// the arithmetic but the misses, of caches and of address translation. So the blocks come from few
-// large pieces, which grow to the size of a huge page and ask the kernel to be one.
+// A shadow is many small blocks that live and die together, so they come from few large pieces.
+// Huge pages were tried for these: finding and clearing them took the kernel longer than they
+// saved.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@ namespace heddle::avio {
 
 class Arena {
  public:
-  // `bytes` is a power of two, from 64 to kLargest. The block is zero, and aligned to 64 bytes.
+  // `bytes` is a power of two, from 16 to kLargest. The block is zero, and aligned to its size or
+  // to a cache line.
   void* take(std::size_t bytes);
   void give_back(void* block, std::size_t bytes);
 

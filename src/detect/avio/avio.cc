@@ -12,6 +12,7 @@ namespace {
 // Most of the time of an access is waiting for its state, unless somebody asked for it early: so
 // many accesses before it is needed.
 constexpr std::size_t kAhead = 16;
+constexpr std::size_t kExecutionsAhead = 24;
 
 }  // namespace
 
@@ -54,7 +55,11 @@ EventOrdinal Avio::on_executions(const ExecutionBatch& batch, EventOrdinal first
   if (batch.flow) return EventTaker::on_executions(batch, first);
   EventOrdinal ordinal = first;
   std::span<const Event> events = batch.events;
-  for (const Execution& execution : batch.executions) {
+  for (std::size_t n = 0; n < batch.executions.size(); ++n) {
+    if (n + kExecutionsAhead < batch.executions.size()) {
+      prefetch(batch, batch.executions[n + kExecutionsAhead]);
+    }
+    const Execution& execution = batch.executions[n];
     if (execution.shape == 0) {
       on(events.first(execution.who), ordinal);
       ordinal += execution.who;
@@ -62,48 +67,60 @@ EventOrdinal Avio::on_executions(const ExecutionBatch& batch, EventOrdinal first
       continue;
     }
     const RecordShape& shape = *batch.shapes[execution.shape];
-    if (shape.kind == RecordShape::Kind::kLeave) {
-      explainer_.on_call(leave_of(shape, execution));
-      thread_ = kNoThread;
-      ++ordinal;
-      continue;
-    }
-    if (shape.kind == RecordShape::Kind::kEnter) {
-      explainer_.on_call(enter_of(shape, execution));
-      thread_ = kNoThread;
-      ++ordinal;
-      continue;
-    }
-    if (execution.items != Execution::kAll) {  // somebody left out a few
-      ordinal = EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
-      continue;
-    }
-    finder_.go_on_with(execution.who, ordinal);
-    const bool call = shape.kind == RecordShape::Kind::kCall;
-    if (call) {
-      explainer_.on_call(enter_of(shape, execution));
-      ++ordinal;
-    }
-    if (execution.who != thread_ || call) {
-      thread_ = execution.who;
-      context_ = explainer_.context(thread_);
-    }
-    if (learns_) {
-      for (const ShapeItem& item : shape.items) note_executed(item.event.site);
-    }
-    if (shape.kind == RecordShape::Kind::kLoop) {
-      ordinal += finder_.execute_loop(execution, shape, ordinal, context_);
-    } else {
-      finder_.execute(execution, shape, ordinal, context_);
-      ordinal += shape.items.size();
-    }
-    if (call) {
-      explainer_.on_call(leave_of(shape, execution));
-      thread_ = kNoThread;
-      ++ordinal;
+    switch (shape.kind) {
+      case RecordShape::Kind::kEnter:
+        explainer_.on_call(enter_of(shape, execution));
+        thread_ = kNoThread;
+        ++ordinal;
+        break;
+      case RecordShape::Kind::kLeave:
+        explainer_.on_call(leave_of(shape, execution));
+        thread_ = kNoThread;
+        ++ordinal;
+        break;
+      case RecordShape::Kind::kSegment:
+      case RecordShape::Kind::kCall:
+      case RecordShape::Kind::kLoop:
+        if (execution.items == Execution::kAll) {
+          ordinal = execute(execution, shape, ordinal);
+        } else {  // somebody left out a few
+          ordinal = EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
+        }
+        break;
     }
   }
   return ordinal;
+}
+
+void Avio::prefetch(const ExecutionBatch& batch, const Execution& execution) {
+  if (execution.shape == 0) return;
+  const RecordShape& shape = *batch.shapes[execution.shape];
+  if (shape.kind == RecordShape::Kind::kSegment || shape.kind == RecordShape::Kind::kCall) {
+    finder_.prefetch(execution, shape);
+  }
+}
+
+// A segment, a call or a loop. Returns the ordinal of what comes next.
+EventOrdinal Avio::execute(const Execution& execution, const RecordShape& shape,
+                           EventOrdinal ordinal) {
+  finder_.go_on_with(execution.who, ordinal);
+  if (execution.who != thread_) {
+    thread_ = execution.who;
+    context_ = explainer_.context(thread_);
+  }
+  if (learns_) {
+    for (const ShapeItem& item : shape.items) note_executed(item.event.site);
+  }
+  if (shape.kind == RecordShape::Kind::kLoop) {
+    return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
+  }
+  if (shape.kind == RecordShape::Kind::kCall) {
+    const ContextId inside = explainer_.context_inside(context_, thread_, shape.id, execution.site);
+    finder_.execute(execution, shape, ordinal + 1, inside);
+    return ordinal + shape.items.size() + 2;
+  }
+  finder_.execute(execution, shape, ordinal, context_);
+  return ordinal + shape.items.size();
 }
 
 void Avio::on_other(const Event& event, EventOrdinal ordinal) {
@@ -145,6 +162,19 @@ void Avio::on_triple(const Triple& triple) {
   if (finding.count++ == 0) {
     finding = explainer_.describe(triple, "avio");
     finding.count = 1;
+  }
+}
+
+std::uint64_t* Avio::count_of(const Triple& triple) {
+  const Judged& known = judged(triple);
+  switch (known.verdict) {
+    case Judge::Verdict::kReport:
+    case Judge::Verdict::kPair:
+      return &reports_[known.report].count;
+    case Judge::Verdict::kNeverSeen:
+      return &unjudged_;
+    default:
+      return &dropped_;
   }
 }
 

@@ -76,7 +76,10 @@ class Avio : public Detector, private TripleSink {
   static constexpr std::size_t kJudged = 1024;
 
   void on_triple(const Triple& triple) override;
+  std::uint64_t* count_of(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
+  EventOrdinal execute(const Execution& execution, const RecordShape& shape, EventOrdinal ordinal);
+  void prefetch(const ExecutionBatch& batch, const Execution& execution);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
@@ -99,6 +102,7 @@ class Avio : public Detector, private TripleSink {
   std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;
+  std::uint64_t dropped_ = 0;  // splits of what is no invariant
 };
 
 }  // namespace heddle::avio

@@ -55,6 +55,21 @@ ContextId Contexts::intern(ThreadId id) {
   return here.context;
 }
 
+ContextId Contexts::look_inside(ContextId outside, ThreadId thread, FunctionId function,
+                                SiteId site) {
+  Event call;
+  call.kind = EventKind::kEnter;
+  call.thread = thread;
+  call.value = function;
+  call.site = site;
+  on_call(call);
+  const ContextId inside = current(thread);
+  call.kind = EventKind::kLeave;
+  on_call(call);
+  recent_calls_[recent(outside, function, site)] = {outside, function, site, inside};
+  return inside;
+}
+
 LetGo Contexts::let_go(ThreadId thread, Address lock, EventOrdinal after) const {
   LetGo earliest;
   const auto at = release_ids_.find({thread, lock});

@@ -42,6 +42,15 @@ class Contexts {
     return known ? threads_[thread].context : intern(thread);
   }
 
+  // The context in which a function that is called by the thread runs, when the thread is at
+  // `outside` now.
+  ContextId inside(ContextId outside, ThreadId thread, FunctionId function, SiteId site) {
+    const RecentCall& known = recent_calls_[recent(outside, function, site)];
+    return known.outside == outside && known.function == function && known.site == site
+               ? known.inside
+               : look_inside(outside, thread, function, site);
+  }
+
   StackId stack(ContextId context) const { return contexts_[context].stack; }
   std::vector<HeldLockRef> locks(ContextId context) const {
     return held_.locks(contexts_[context].locks);
@@ -71,6 +80,16 @@ class Contexts {
     std::uint32_t index = ~0u;  // of releases_
     Address lock = 0;
   };
+  struct RecentCall {
+    ContextId outside = 0;
+    FunctionId function = 0;
+    SiteId site = 0;
+    ContextId inside = 0;
+  };
+  static constexpr std::size_t kRecentCalls = 1024;
+  static std::size_t recent(ContextId outside, FunctionId function, SiteId site) {
+    return (outside * std::size_t{0x9e3779b1} + site * std::size_t{5} + function) % kRecentCalls;
+  }
   struct Releases {
     static constexpr std::size_t kKept = 4;
     std::array<LetGo, kKept> last;
@@ -81,6 +100,7 @@ class Contexts {
     if (thread < threads_.size()) threads_[thread].known = false;
   }
   ContextId intern(ThreadId thread);
+  ContextId look_inside(ContextId outside, ThreadId thread, FunctionId function, SiteId site);
   void release(const Event& event, EventOrdinal ordinal);
 
   CallStacks stacks_;
@@ -89,6 +109,7 @@ class Contexts {
   std::vector<Context> contexts_;
   absl::flat_hash_map<std::uint64_t, ContextId> context_ids_;
   std::array<ContextId, 1 << kRecentBits> recent_contexts_{};
+  std::array<RecentCall, kRecentCalls> recent_calls_{};
   std::vector<Releases> releases_;
   absl::flat_hash_map<std::pair<ThreadId, Address>, std::uint32_t> release_ids_;
   std::array<RecentRelease, 1 << kRecentBits> recent_releases_;

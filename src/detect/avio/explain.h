@@ -49,6 +49,9 @@ class Explainer {
   // The two of these apart.
   void on_value(const Event& event, EventOrdinal ordinal) { values_.on(event, ordinal); }
   ContextId context(ThreadId thread) { return contexts_.current(thread); }
+  ContextId context_inside(ContextId outside, ThreadId thread, FunctionId function, SiteId site) {
+    return contexts_.inside(outside, thread, function, site);
+  }
   // on() for Enter and Leave.
   void on_call(const Event& event) { contexts_.on_call(event); }
 

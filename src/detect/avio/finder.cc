@@ -12,17 +12,11 @@ void TripleFinder::begin_turn(ThreadId thread, EventOrdinal ordinal) {
   shadow_.begin_turn(actor_, ordinal - base_);
 }
 
-void TripleFinder::find_row(ShapeId id, const RecordShape& shape, Pattern& pattern,
-                            ContextId context) {
-  pattern.actor = actor_;
-  pattern.context = context;
-  pattern.row = spots_.row(id, shape, actor_, context);
-}
-
 void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first) {
   Stamp now = first;
   for (const ShapeItem& item : segment.items) {
-    shadow_.access(now, is_write(item.event.kind), address_of(item, words), item.event.size);
+    shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
+                   item.event.size);
     now += kNextInRow;
   }
 }
@@ -33,7 +27,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
   constexpr std::uint64_t kRounds = 64;
   if (!loop_.begin(shape, loop.words)) return 0;
   const std::uint64_t accesses = loop_.accesses();
-  Pattern& pattern = patterns_.of(loop.shape, shape);
+  const Pattern& pattern = patterns_.of(loop.shape, shape);
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
@@ -41,11 +35,9 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
         spots_.full(pattern.items)) {
       start_over(ordinal + done);
     }
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      find_row(loop.shape, shape, pattern, context);
-    }
-    const Stamp first = make_stamp(ordinal + done - base_, pattern.row);
-    if (rounds != 0 && shadow_.stays(shape, loop_.items(), rounds, first)) {
+    const SpotId row = spots_.row(loop.shape, shape, actor_, context);
+    const Stamp first = make_stamp(ordinal + done - base_, row);
+    if (rounds != 0 && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);
       done += rounds * pattern.items;
       continue;
@@ -53,9 +45,8 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     std::uint64_t number = done;
     const auto access = [&](std::size_t item, Address address) {
       const Event& event = shape.items[item].event;
-      const Stamp now =
-          make_stamp(ordinal + number++ - base_, pattern.row + static_cast<SpotId>(item));
-      shadow_.access(now, is_write(event.kind), address, event.size);
+      const Stamp now = make_stamp(ordinal + number++ - base_, row + static_cast<SpotId>(item));
+      shadow_.access(Series::of(now, is_write(event.kind)), address, event.size);
     };
     loop_.walk(access, rounds * pattern.items);
     done = number;
@@ -108,7 +99,6 @@ void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;
   shadow_.forget_everything();
   spots_.clear();
-  patterns_.forget_rows();
   actors_.clear();
   threads_.clear();
   base_ = ordinal;

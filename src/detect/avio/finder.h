@@ -23,14 +23,14 @@ class TripleFinder {
  public:
   // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : shadow_({granule}, spots_, sink, pairs) {}
+      : learns_(pairs != nullptr), shadow_({granule}, spots_, sink, pairs) {}
 
   // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
               EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > kMaxOrdinal || spots_.full()) start_over(ordinal);
     const SpotId spot = spots_.of({actor_, site, context, kind});
-    shadow_.access(make_stamp(ordinal - base_, spot), is_write(kind), address, size);
+    shadow_.access(Series::of(make_stamp(ordinal - base_, spot), is_write(kind)), address, size);
   }
   // From this ordinal on it is this thread's turn, if it is not already.
   void go_on_with(ThreadId thread, EventOrdinal ordinal) {
@@ -45,16 +45,15 @@ class TripleFinder {
   // Executions of the thread whose turn it is.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
                ContextId context) {
-    Pattern& pattern = patterns_.of(segment.shape, shape);
+    const Pattern& pattern = patterns_.of(segment.shape, shape);
     if (ordinal + pattern.items - base_ > kMaxOrdinal || spots_.full(pattern.items)) {
       start_over(ordinal);
     }
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      find_row(segment.shape, shape, pattern, context);
-    }
-    const Stamp first = make_stamp(ordinal - base_, pattern.row);
-    if (!pattern.plain || !shadow_.stays(pattern, segment.words, first)) {
-      one_by_one(shape, segment.words, first);
+    const SpotId row = spots_.row(segment.shape, shape, actor_, context);
+    const Stamp first = make_stamp(ordinal - base_, row);
+    if (learns_) return one_by_one(shape, segment.words, first);
+    for (const PatternTouch& touch : pattern.touches) {
+      shadow_.access(touch.series(first), touch.offset + segment.words[touch.base], touch.size);
     }
   }
   // Returns the number of accesses.
@@ -65,8 +64,13 @@ class TripleFinder {
   Touch touch(const Event& event, EventOrdinal ordinal, ContextId context) const {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
-  // For an access that is about to come.
+  // For an access, or a segment, that is about to come.
   void prefetch(Address address) const { shadow_.prefetch(address); }
+  void prefetch(const Execution& segment, const RecordShape& shape) {
+    for (const PatternTouch& touch : patterns_.of(segment.shape, shape).touches) {
+      shadow_.prefetch(touch.offset + segment.words[touch.base]);
+    }
+  }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);
@@ -80,13 +84,13 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
-  void find_row(ShapeId id, const RecordShape& shape, Pattern& pattern, ContextId context);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
   void start_over(EventOrdinal ordinal);
 
+  const bool learns_;
   Spots spots_;
   Patterns patterns_;
   LoopWalk loop_;

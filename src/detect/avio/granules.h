@@ -26,6 +26,14 @@ struct Granules {
     const unsigned to = static_cast<unsigned>(last & 7) | (size - 1);
     return static_cast<std::uint8_t>((0xffu << from) & (0xffu >> (7 - (to & 7))));
   }
+
+  // From the first and to the last byte of the granules, in cells of 8 bytes.
+  Address first(Address byte) const {
+    return size == 64 ? byte >> 6 << 3 : byte & ~Address{size - 1};
+  }
+  Address last(Address byte) const {
+    return size == 64 ? (byte >> 6 << 3) + 7 : byte | Address{size - 1};
+  }
 };
 
 }  // namespace heddle::avio

@@ -1,4 +1,4 @@
-// Histories: what AVIO remembers about locations that more than one thread has touched.
+// History: what AVIO remembers about a location that more than one thread has touched.
 //
 // The definition (Lu et al., ASPLOS 2006, section 2.2) looks at every pair of consecutive accesses
 // P, I of one thread to one location and at the sequence of remote accesses between them:
@@ -24,80 +24,91 @@
 // R, the remote access that is reported: in cases 2, 3 and 6 the last remote write before I (the
 // one whose value I sees or destroys); in case 5 the first remote read after P.
 //
-// A history is one cache line: the last write, and what is known of three threads. One that more
-// threads visit has a table of them. A thread that ended can never be I again: its place goes to
-// another. Memory is bounded by the live threads that touched the location.
+// Most locations go to and fro between two threads. So a history is half a cache line: the last
+// write, and what is known of the thread that had the location before the one that has it now.
+// What is known of further threads is apart (Others), and is asked only when one of them comes. A
+// thread that ended can never be I again: its place goes to another. Memory is bounded by the live
+// threads that touched the location.
 #pragma once
 
-#include "detect/avio/arena.h"
-#include "detect/avio/pool.h"
+#include "detect/avio/others.h"
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
 
-#include <array>
 #include <cstdint>
-#include <vector>
 
 namespace heddle::avio {
-
-using HistoryId = std::uint32_t;  // 0 = none
 
 struct Split {
   SplitCase split{};
   Stamp p{}, r{};
 };
 
+// All zero: no thread was there but the one that is. Whoever keeps histories owns their others.
+struct History {
+  Stamp write{};  // the last one since a second thread came
+  Left before{};  // of the thread that had the location before; none if that has ended
+  OthersId others{};
+
+  bool operator==(const History&) const = default;
+};
+static_assert(sizeof(History) == 32);
+
 class Histories {
  public:
-  explicit Histories(const Spots& spots) : spots_(spots) { forget_everything(); }
+  explicit Histories(const Spots& spots) : spots_(spots), others_(spots) {}
 
-  void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
-  void end(Actor actor) { ended_[actor] = true; }
-  bool ended(Actor actor) const { return ended_[actor]; }
-
-  HistoryId add() { return pool_.add(arena_); }
-  HistoryId copy(HistoryId id);
-  void drop(HistoryId id);
+  void begin(Actor actor) { others_.begin(actor); }  // actors begin in order: 0, 1, 2, …
+  void end(Actor actor) { others_.end(actor); }
+  bool ended(Actor actor) const { return others_.ended(actor); }
 
   // The location passes from the thread of `last`, the latest access, to the thread of `now`.
-  // `write` is the last write that the former made since it came, 0 if none. True and `*split`
-  // filled when `now` is the I of an unserializable split.
-  bool pass(HistoryId id, Stamp last, Stamp write, Stamp now, Split* split);
+  // Returns the P of `now`, 0 if there is none. `split->p` is not 0 when that is one of an
+  // unserializable split.
+  Stamp pass(History& history, Stamp last, Stamp now, Split* split) {
+    const Spot& from = spots_[spot_of(last)];
+    const Spot& to = spots_[spot_of(now)];
+    Left mine = history.before;
+    if (mine.last == 0 || spots_[spot_of(mine.last)].actor != to.actor) {
+      if (mine.last != 0 || history.others != 0) {
+        mine = others_.swap(history.others, mine, to.actor);
+      }
+    }
+    if (mine.last != 0) judge(history, mine, to.kind, split);
+    const bool seen = is_write(from.kind) && is_read(to.kind);
+    history.before = ended(from.actor) ? Left() : Left{last, seen ? now : 0};
+    if (is_write(to.kind)) history.write = now;
+    return mine.last;
+  }
 
-  // The last access of this thread before the location passed to others, 0 if there is none.
-  Stamp last_of(HistoryId id, Actor actor) const;
+  History copy(const History& history) {
+    History out = history;
+    if (out.others != 0) out.others = others_.copy(out.others);
+    return out;
+  }
+  void drop(History& history) {
+    if (history.others != 0) others_.drop(history.others);
+    history = History();
+  }
 
-  void forget_everything();
-  std::size_t live() const { return pool_.live() - 1; }
-  std::size_t bytes() const { return arena_.bytes(); }
+  void forget_everything() { others_.forget_everything(); }
+  std::size_t bytes() const { return others_.bytes(); }
 
  private:
-  struct Entry {  // of one thread; all zero is free
-    Stamp last{};
-    Stamp
-        reader{};  // the first remote read after `last`, if that was a write and nothing was first
-  };
-  struct alignas(64) History {
-    Stamp write{};  // the last one before the thread came that has the location now
-    Entry* many{};  // not null: a table by actor, whose size and use `few[0]` holds
-    std::array<Entry, 3> few{};
-  };
-  static constexpr std::uint64_t kFirstTable = 8;
-
-  Actor actor(const Entry& entry) const { return spots_[spot_of(entry.last)].actor; }
-  Entry* find(const History& history, Actor actor) const;
-  Entry& find_or_add(History& history, Actor actor);
-  Entry* place_in(Entry* table, std::uint64_t size, Actor actor) const;
-  Entry& add_to_table(History& history, Actor actor);
-  void make_table(History& history, std::uint64_t size);
-  void give_back(Entry* table, std::uint64_t size) {
-    arena_.give_back(table, size * sizeof(Entry));
+  void judge(const History& history, const Left& mine, EventKind now, Split* split) const {
+    const bool p_writes = is_write(spots_[spot_of(mine.last)].kind);
+    if (p_writes && !is_read(now)) {
+      if (mine.reader != 0) *split = {SplitCase::kWriteReadWrite, mine.last, mine.reader};
+    } else if (history.write > mine.last) {
+      *split = {p_writes       ? SplitCase::kWriteWriteRead
+                : is_read(now) ? SplitCase::kReadWriteRead
+                               : SplitCase::kReadWriteWrite,
+                mine.last, history.write};
+    }
   }
 
   const Spots& spots_;
-  Arena arena_;
-  Pool<History> pool_;
-  std::vector<bool> ended_;  // by actor
+  Others others_;
 };
 
 }  // namespace heddle::avio

@@ -7,31 +7,25 @@ namespace heddle::avio {
 void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
   pattern.known = true;
   pattern.items = static_cast<std::uint32_t>(shape.items.size());
-  pattern.plain = shape.kind != RecordShape::Kind::kLoop && shape.items.size() <= 0xffff &&
-                  std::all_of(shape.items.begin(), shape.items.end(), [](const ShapeItem& item) {
-                    return (item.event.size == 4 || item.event.size == 8) && item.base <= 0xffff;
-                  });
-  if (!pattern.plain) return;
-  for (std::size_t i = shape.items.size(); i-- > 0;) {
+  const auto moves_alike = [&](std::size_t a, std::size_t b) {
+    return shape.kind != RecordShape::Kind::kLoop ||
+           (shape.steps[a].distance == shape.steps[b].distance &&
+            shape.steps[a].word == shape.steps[b].word);
+  };
+  for (std::uint32_t i = 0; i < pattern.items; ++i) {
     const ShapeItem& item = shape.items[i];
-    const auto number = static_cast<std::uint16_t>(i);
-    const auto write = static_cast<std::uint16_t>(is_write(item.event.kind) ? i + 1 : 0);
     const auto same = [&](const PatternTouch& touch) {
       return touch.offset == item.event.address && touch.base == item.base &&
-             touch.size == item.event.size;
+             touch.size == item.event.size && moves_alike(touch.first, i);
     };
-    const auto found = std::find_if(pattern.touches.begin(), pattern.touches.end(), same);
-    if (found == pattern.touches.end()) {
-      pattern.touches.push_back({.offset = item.event.address,
-                                 .base = static_cast<std::uint16_t>(item.base),
-                                 .size = static_cast<std::uint16_t>(item.event.size),
-                                 .last = number,
-                                 .write = write});
-    } else if (found->write == 0) {
-      found->write = write;
+    auto touch = std::find_if(pattern.touches.begin(), pattern.touches.end(), same);
+    if (touch == pattern.touches.end()) {
+      pattern.touches.push_back({item.event.address, item.base, item.event.size, i, i, 0});
+      touch = pattern.touches.end() - 1;
     }
+    touch->last = i;
+    if (is_write(item.event.kind)) touch->write = i + 1;
   }
-  std::reverse(pattern.touches.begin(), pattern.touches.end());
 }
 
 }  // namespace heddle::avio

@@ -1,15 +1,11 @@
 // Patterns: the shapes of executions (trace/execution.h), as AVIO wants them.
 //
-// Within the execution of a segment nobody else comes between. So of several accesses to the same
-// bytes, while they stay with the thread that has them, only the last one counts, and the last
-// write: such accesses are one *touch* of the pattern. Where something passes from one thread to
-// another, the accesses are taken one by one.
-//
-// All accesses of an execution come from one place, so their spots are numbered in a row, which is
-// found once for each place that the segment was executed from.
+// Within the execution of a segment, or a round of a loop, nobody else comes between. So several
+// accesses to the same bytes are one *touch* of the pattern, and its first access, its last one and
+// its last write are all that counts of it.
 #pragma once
 
-#include "detect/avio/spots.h"
+#include "detect/avio/stamp.h"
 #include "trace/execution.h"
 
 #include <cstdint>
@@ -19,35 +15,32 @@ namespace heddle::avio {
 
 struct PatternTouch {
   Address offset{};      // added to the word …
-  std::uint16_t base{};  // … with this number
-  std::uint16_t size{};
-  std::uint16_t last{};   // item
-  std::uint16_t write{};  // the last item that writes, plus one; 0 = none
+  std::uint32_t base{};  // … with this number
+  std::uint32_t size{};
+  std::uint32_t first{}, last{};  // items
+  std::uint32_t write{};          // the last item that writes, plus one; 0 = none
+
+  // `start` is the first access of all.
+  Series series(Stamp start) const {
+    return {.first = start + first * kNextInRow,
+            .last = start + last * kNextInRow,
+            .write = write != 0 ? start + (write - 1) * kNextInRow : 0};
+  }
 };
 
 struct Pattern {
   bool known{};
-  bool plain{};  // no loop, and all accesses are of 4 or 8 bytes
   std::uint32_t items{};
-  std::vector<PatternTouch> touches;  // by their last items
-  // The row of spots that was used last.
-  Actor actor{};
-  ContextId context{};
-  SpotId row{};  // 0 = none
+  std::vector<PatternTouch> touches;  // by their first items
 };
 
 class Patterns {
  public:
-  Pattern& of(ShapeId id, const RecordShape& shape) {
+  const Pattern& of(ShapeId id, const RecordShape& shape) {
     if (id >= patterns_.size()) patterns_.resize(id + std::size_t{1});
     Pattern& pattern = patterns_[id];
     if (!pattern.known) compile(shape, pattern);
     return pattern;
-  }
-
-  // Spots were forgotten.
-  void forget_rows() {
-    for (Pattern& pattern : patterns_) pattern.row = 0;
   }
 
  private:

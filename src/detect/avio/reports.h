@@ -6,6 +6,7 @@
 #include "trace/catalog.h"
 
 #include <cstddef>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,7 @@ class Reports {
   };
 
   absl::flat_hash_map<Key, std::size_t> index_;
-  std::vector<Report> reports_;  // in the order of their first instances
+  std::deque<Report> reports_;  // in the order of their first instances; they do not move
 };
 
 }  // namespace heddle::avio

@@ -9,14 +9,14 @@ SpotId Spots::look_up(const Spot& spot) {
   return at->second;
 }
 
-SpotId Spots::row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context) {
-  const auto [at, is_new] =
-      rows_.try_emplace({id, actor, context}, static_cast<SpotId>(spots_.size()));
+SpotId Spots::look_up(const Row& row, const RecordShape& shape) {
+  const auto [at, is_new] = rows_.try_emplace(row, static_cast<SpotId>(spots_.size()));
   if (is_new) {
     for (const ShapeItem& item : shape.items) {
-      spots_.push_back({actor, item.event.site, context, item.event.kind});
+      spots_.push_back({row.actor, item.event.site, row.context, item.event.kind});
     }
   }
+  recent_rows_[recent(row)] = {row, at->second};
   return at->second;
 }
 
@@ -24,6 +24,7 @@ void Spots::clear() {
   spots_.resize(1);
   rows_.clear();
   recent_ = {};
+  recent_rows_ = {};
   ids_.clear();
 }
 

@@ -44,8 +44,13 @@ class Spots {
     const SpotId known = recent_[recent(spot)];
     return spots_[known] == spot ? known : look_up(spot);
   }
-  // The first of a row of spots, one for each item of the shape.
-  SpotId row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context);
+  // All accesses of an execution come from one place, so their spots are numbered in a row, one for
+  // each item of the shape. The first of them.
+  SpotId row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context) {
+    const Row row{id, actor, context};
+    const RecentRow& known = recent_rows_[recent(row)];
+    return known.row == row ? known.first : look_up(row, shape);
+  }
   const Spot& operator[](SpotId id) const { return spots_[id]; }
 
   // There is no room for so many more. Whoever keeps numbers forgets them and clears.
@@ -72,8 +77,18 @@ class Spots {
     }
   };
 
+  struct RecentRow {
+    Row row;
+    SpotId first{};
+  };
+  static std::size_t recent(const Row& row) {
+    return (row.context * 0x9e3779b1u + row.actor * 0x85ebca6bu + row.shape * 0xc2b2ae35u) >> 20;
+  }
+  SpotId look_up(const Row& row, const RecordShape& shape);
+
   std::vector<Spot> spots_;
   std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
+  std::array<RecentRow, kRecent> recent_rows_{};
   absl::flat_hash_map<Spot, SpotId> ids_;
   absl::flat_hash_map<Row, SpotId> rows_;
 };

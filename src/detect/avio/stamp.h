@@ -27,4 +27,12 @@ constexpr SpotId spot_of(Stamp stamp) {
   return static_cast<SpotId>(stamp >> 1 & ((std::uint64_t{1} << Spots::kBits) - 1));
 }
 
+// Accesses of one thread to the same bytes, while nobody else accesses these: what counts of them.
+struct Series {
+  Stamp first{}, last{};
+  Stamp write{};  // the last one that writes, 0 if none does
+
+  static Series of(Stamp access, bool writes) { return {access, access, writes ? access : 0}; }
+};
+
 }  // namespace heddle::avio

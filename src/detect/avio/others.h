@@ -1,0 +1,70 @@
+// Others: what is known of the threads that came to a location before the last two of them did.
+//
+// One or two threads more are the rule, hundreds are possible: a block of 1, 2 or 4 places, which
+// are looked through, or a table by thread. Blocks grow; places of threads that ended are used
+// again.
+#pragma once
+
+#include "detect/avio/arena.h"
+#include "detect/avio/stamp.h"
+#include "detect/avio/touch.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heddle::avio {
+
+// How a thread left a location. All zero is a free place.
+struct Left {
+  Stamp last{};    // its last access
+  Stamp reader{};  // the access after that, if `last` was a write and this is a remote read
+
+  bool operator==(const Left&) const = default;
+};
+
+// The address of a block, which is a multiple of 16, and its form below that. 0 = none.
+using OthersId = std::uint64_t;
+
+class Others {
+ public:
+  explicit Others(const Spots& spots) : spots_(spots) {}
+
+  void begin(Actor actor);  // actors begin in order: 0, 1, 2, …
+  void end(Actor actor) { ended_[actor] = 1; }
+  bool ended(Actor actor) const { return ended_[actor] != 0; }
+
+  // Puts `leaving` there, unless it is none or of a thread that has ended, and takes out what is
+  // known of the thread that comes.
+  Left swap(OthersId& id, const Left& leaving, Actor comes);
+  OthersId copy(OthersId id);
+  void drop(OthersId id);
+
+  void forget_everything();
+  std::size_t bytes() const { return arena_.bytes(); }
+
+ private:
+  // Forms: a block of 2^form places, or a table, whose first place has its size and its use.
+  static constexpr OthersId kForm = 15;
+  static constexpr OthersId kTable = 3;
+  static constexpr std::uint64_t kFirstTable = 16;
+
+  static Left* block(OthersId id) { return reinterpret_cast<Left*>(id & ~kForm); }
+  static std::uint64_t size(OthersId id) {
+    return (id & kForm) == kTable ? block(id)->last : std::uint64_t{1} << (id & kForm);
+  }
+  Actor actor(const Left& left) const { return spots_[spot_of(left.last)].actor; }
+  bool is_free(const Left& left) const { return left.last == 0 || ended(actor(left)); }
+  Left* place_in(Left* table, std::uint64_t size, Actor actor) const;
+  Left take(OthersId id, Actor actor);
+  void put(OthersId& id, const Left& left);
+  void put_into_table(OthersId& id, const Left& left);
+  void grow(OthersId& id);
+  OthersId make_table(OthersId from, std::uint64_t size);
+
+  const Spots& spots_;
+  Arena arena_;
+  std::vector<std::uint8_t> ended_;  // by actor
+};
+
+}  // namespace heddle::avio
