@@ -83,6 +83,7 @@ int count(collect::Session& session, Report& report) {
   session.deliver_shared(**filter);
   report.passed = shared.accesses();
   report.accesses = (*filter)->accesses();
+  if (report.accesses == 0) return 1;  // built by a compiler of another version, say
   return 0;
 }
 
