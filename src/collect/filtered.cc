@@ -60,6 +60,11 @@ std::size_t Decoder::filtered(std::span<const std::uint64_t> words, std::size_t 
       case Form::kManyItems:
         to.slowly(form, record, 0);
         break;
+      case Form::kRanges:
+        if (!to.ranges(unit->unit->items_of(unit->unit->slots[number]), record)) {
+          return static_cast<std::size_t>(record - words.data());
+        }
+        break;
       case Form::kEnter: {
         const CompiledSlot& slot = unit->unit->slots[number];
         const SiteId site = units_.site_of_flag(record[1]);

@@ -23,6 +23,18 @@ Form::Code code_of_segment(unsigned looks) {
   }
 }
 
+// Of a segment that can be no execution.
+Form ranges(const Unit& unit, const CompiledSlot& slot) {
+  Form form;
+  const auto items = unit.items_of(slot);
+  const bool only_sizes = std::none_of(items.begin(), items.end(), [](const CompiledItem& item) {
+    return item.no_address || item.outcome;
+  });
+  if (slot.kind == HEDDLE_SLOT_SEGMENT && only_sizes) form.code = Form::kRanges;
+  form.words = slot.words;
+  return form;
+}
+
 }  // namespace
 
 Event LastAccess::unpack(std::uint64_t word, Address granule) {
@@ -42,7 +54,8 @@ const Forms::OfUnit& Forms::of(const Unit& unit, std::span<const RecordShape* co
   if (known != nullptr) return *known;
   OfUnit made{.unit = &unit, .slots = {}, .calls = {}};
   for (const CompiledSlot& slot : unit.slots) {
-    made.slots.push_back(slot.shape != 0 ? compile(slot.shape, *shapes[slot.shape]) : Form{});
+    made.slots.push_back(slot.shape != 0 ? compile(slot.shape, *shapes[slot.shape])
+                                         : ranges(unit, slot));
   }
   for (const CompiledCall& call : unit.calls) {
     made.calls.push_back(compile(call.shape, *shapes[call.shape]));

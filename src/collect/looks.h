@@ -53,6 +53,7 @@ struct Form {
     kLeave,
     kLoop,
     kManyItems,  // more than an execution has bits for
+    kRanges,     // some with sizes that are known only when it runs
     kSegment,
     kOneLook,
     kTwoLooks,

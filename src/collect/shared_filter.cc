@@ -144,6 +144,28 @@ void SharedFilter::piece_by_piece(const Execution& execution) {
   if (call) events_.add(leave_of(shape, execution));
 }
 
+// A segment with sizes that its record tells, plus one; what is nothing, or too much for one event,
+// is for others.
+bool SharedFilter::ranges(std::span<const CompiledItem> items, const std::uint64_t* words,
+                          ThreadId thread) {
+  constexpr std::uint64_t kMost = 1u << 30;
+  const auto size_of = [words](const CompiledItem& item) {
+    return item.dynamic_size ? words[item.next - 1] - 1 : std::uint64_t{item.event.size};
+  };
+  for (const CompiledItem& item : items) {
+    if (size_of(item) - 1 >= kMost - 1) return false;
+  }
+  accesses_ += items.size();
+  for (const CompiledItem& item : items) {
+    Event event = item.event;
+    event.thread = thread;
+    event.address = item.event.address + words[item.base];
+    event.size = size_of(item) & (kMost - 1);
+    if (touch(event, event.address, thread)) events_.add(event);
+  }
+  return true;
+}
+
 bool SharedFilter::all_shared(Address first, std::uint64_t size) const {
   const Address last = first + size - 1;
   return size != 0 && first <= last && Shadow::covers(last) && shadow_.all(first, last, kShared);

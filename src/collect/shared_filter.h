@@ -66,7 +66,9 @@ class SharedFilter : public EventTaker {
 
   // The execution of a segment, a call or a loop, whatever it touches.
   void segment(const Form& form, const Execution& execution);
-  bool loop(const Execution& execution);  // false: it takes the way of all others
+  // Both: false: it takes the way of all others.
+  bool loop(const Execution& execution);
+  bool ranges(std::span<const CompiledItem> items, const std::uint64_t* words, ThreadId thread);
 
   bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);
   void piece_by_piece(const Execution& execution);
@@ -155,6 +157,12 @@ class SharedFilter::Stretch {
     pause();
     filter_.segment(form, Execution::of(form.shape, thread_, words, site));
     resume();
+  }
+  bool ranges(std::span<const CompiledItem> items, const std::uint64_t* words) {
+    pause();
+    const bool taken = filter_.ranges(items, words, thread_);
+    resume();
+    return taken;
   }
   void enter(ShapeId shape, const std::uint64_t* words, SiteId site) {
     add(Execution::of(shape, thread_, words, site));
