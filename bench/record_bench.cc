@@ -20,6 +20,7 @@
 #include "trace/loop_walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -62,18 +63,28 @@ class Count : public EventTaker {
   }
   EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
     on(batch.events, first);
+    for (std::size_t id = shapes_.size(); id < batch.shapes.size(); ++id) {
+      const RecordShape* shape = batch.shapes[id];
+      const bool loop = shape != nullptr && shape->kind == RecordShape::Kind::kLoop;
+      shapes_.push_back(shape == nullptr ? 0 : loop ? kLoop : shape->items.size());
+    }
     for (const Execution& execution : batch.executions) {
-      if (execution.shape == 0) continue;
-      const RecordShape& shape = *batch.shapes[execution.shape];
-      accesses_ += shape.kind == RecordShape::Kind::kLoop ? accesses_of_loop(shape, execution.words)
-                                                          : execution.items_of(shape);
+      const std::uint64_t items = shapes_[execution.shape];
+      accesses_ += items == kLoop
+                       ? accesses_of_loop(*batch.shapes[execution.shape], execution.words)
+                   : execution.items == Execution::kAll
+                       ? items
+                       : static_cast<std::uint64_t>(std::popcount(execution.items));
     }
     return first;  // nobody asks
   }
   std::uint64_t accesses() const { return accesses_; }
 
  private:
+  static constexpr std::uint64_t kLoop = ~std::uint64_t{0};
+
   std::uint64_t accesses_ = 0;
+  std::vector<std::uint64_t> shapes_;  // how many accesses an execution has, by ShapeId; or kLoop
 };
 
 int count(collect::Session& session, Report& report) {
