@@ -176,7 +176,9 @@ bool SharedFilter::all_shared(const LoopWalk::Moving& item, std::uint64_t size,
                               std::uint64_t rounds) const {
   if (rounds == 0) return true;
   const auto step = static_cast<std::int64_t>(item.step);
-  const Address last = item.address + (rounds - 1) * item.step;
+  std::int64_t way;
+  if (__builtin_mul_overflow(step, static_cast<std::int64_t>(rounds - 1), &way)) return false;
+  const Address last = item.address + static_cast<std::uint64_t>(way);
   const Address from = std::min(item.address, last);
   const Address to = std::max(item.address, last) + size - 1;
   if (size == 0 || to < from || !Shadow::covers(to)) return false;
@@ -189,23 +191,33 @@ bool SharedFilter::all_shared(const LoopWalk::Moving& item, std::uint64_t size,
   return true;
 }
 
+// Whether all that the loop touches is shared, and it can be.
+bool SharedFilter::all_shared(const RecordShape& loop, const std::uint64_t* record) const {
+  const std::uint64_t rounds = record[1];
+  if (rounds == 0 || rounds > LoopWalk::kMostRounds) return false;
+  for (std::size_t i = 0; i < loop.items.size(); ++i) {
+    const bool in_last_round = i < loop.always;
+    if (!all_shared(LoopWalk::moving(loop, i, record), loop.items[i].event.size,
+                    in_last_round ? rounds : rounds - 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // A loop of which something is wrong, or that never ended, is for others.
 bool SharedFilter::loop(const Execution& execution) {
   const RecordShape& shape = *shapes_[execution.shape];
+  if (all_shared(shape, execution.words)) {
+    accesses_ += accesses_of_loop(shape, execution.words);
+    add(execution);
+    return true;
+  }
   if (static_cast<std::int64_t>(execution.words[1]) < 0 || !loop_.begin(shape, execution.words) ||
       !loop_.under_way()) {
     return false;
   }
   accesses_ += loop_.accesses();
-  bool shared = true;
-  for (std::size_t i = 0; i < shape.items.size() && shared; ++i) {
-    shared = all_shared(loop_.items()[i], shape.items[i].event.size,
-                        loop_.rounds() + (i < loop_.rest() ? 1 : 0));
-  }
-  if (shared) {
-    add(execution);
-    return true;
-  }
   constexpr std::uint64_t kPiece = 1024;
   const auto pass = [&](std::size_t item, Address address) {
     const Event& event = shape.items[item].event;

@@ -73,6 +73,7 @@ class SharedFilter : public EventTaker {
   bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);
   void piece_by_piece(const Execution& execution);
   bool all_shared(Address first, std::uint64_t size) const;
+  bool all_shared(const RecordShape& loop, const std::uint64_t* record) const;
   bool all_shared(const LoopWalk::Moving& item, std::uint64_t size, std::uint64_t rounds) const;
 
   bool touch(const Event& event, Address address, ThreadId thread);

@@ -51,19 +51,13 @@ void LoopWalk::cut_at(const RecordShape& loop, std::uint64_t fault) {
 
 bool LoopWalk::begin(const RecordShape& loop, const std::uint64_t* record,
                      std::optional<std::uint64_t> fault) {
-  const std::uint64_t header = record[0] & ~std::uint64_t{1};
   const std::uint64_t word = record[1];
   const bool ended = static_cast<std::int64_t>(word) >= 0;
   const std::uint64_t rounds = ended ? word : ~word;
-  bool believable = rounds <= HEDDLE_LOOP_FEWEST + HEDDLE_LOOP_MOST;
+  bool believable = rounds <= kMostRounds;
   moving_.resize(loop.items.size());
   for (std::size_t i = 0; i < moving_.size(); ++i) {
-    const ShapeItem& item = loop.items[i];
-    const LoopStep& step = loop.steps[i];
-    const Address base = item.base == 0 ? header : record[item.base];
-    moving_[i] = {
-        .address = item.event.address + base,
-        .step = step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance)};
+    moving_[i] = moving(loop, i, record);
     // It stays within the address space while it moves.
     std::uint64_t way;
     believable &= moving_[i].address < kAddressSpace &&

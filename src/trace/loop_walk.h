@@ -9,6 +9,7 @@
 // complement) gives the accesses up to its fault, if the record knows it, and else none.
 #pragma once
 
+#include "abi/abi.h"
 #include "trace/execution.h"
 
 #include <cstdint>
@@ -24,6 +25,16 @@ class LoopWalk {
     Address address;  // in the next round
     std::uint64_t step;
   };
+
+  // What an item does from the first round on, as the record (its header and all words) says.
+  static Moving moving(const RecordShape& loop, std::size_t item, const std::uint64_t* record) {
+    const ShapeItem& of = loop.items[item];
+    const LoopStep& step = loop.steps[item];
+    const Address base = of.base == 0 ? record[0] & ~std::uint64_t{1} : record[of.base];
+    return {.address = of.event.address + base,
+            .step = step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance)};
+  }
+  static constexpr std::uint64_t kMostRounds = std::uint64_t{HEDDLE_LOOP_FEWEST} + HEDDLE_LOOP_MOST;
 
   // `record` is the header and all words. `fault` is there for a record that is marked as paused:
   // its additional word. False: what it says cannot be.
