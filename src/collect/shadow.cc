@@ -1,9 +1,7 @@
 #include "collect/shadow.h"
 
-#include "base/check.h"
-
+#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include <sys/mman.h>
 
@@ -15,8 +13,8 @@ constexpr std::size_t kLargeClear = 16 * kPage;
 
 // nullptr: not to be had.
 template <typename T>
-T* reserve(std::size_t count) {
-  void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+T* reserve(std::size_t count, int protection = PROT_READ | PROT_WRITE) {
+  void* memory = mmap(nullptr, count * sizeof(T), protection,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   madvise(memory, count * sizeof(T), MADV_DONTDUMP);
@@ -30,54 +28,90 @@ void release(T* memory, std::size_t count) {
 
 }  // namespace
 
-Shadow::Shadow()
-    : states_(reserve<std::uint8_t>(kStates)), chunks_(reserve<std::uint64_t*>(kChunks)) {
-  if (chunks_ == nullptr) release(std::exchange(states_, nullptr), kStates);
+Shadow::Shadow() : nothing_(reserve<std::uint8_t>(kGranules, PROT_READ)) {
+  if (nothing_ == nullptr) return;
+  regions_ = reserve<Region>(kRegions);
+  if (regions_ == nullptr) return;
+  for (std::size_t i = 0; i < kRegions; ++i) {
+    regions_[i].states = reinterpret_cast<std::uintptr_t>(nothing_) - i * kGranules;
+  }
 }
 
 Shadow::~Shadow() {
-  for (std::uint64_t* chunk : chunks_made_) release(chunk, kChunkWords);
-  release(chunks_, kChunks);
-  release(states_, kStates);
+  for (const Arrays& arrays : arrays_) {
+    release(arrays.states, kGranules);
+    release(arrays.words, kGranules);
+  }
+  release(regions_, kRegions);
+  release(nothing_, kGranules);
 }
 
-void Shadow::make_chunk(Address address) {
-  auto* chunk = reserve<std::uint64_t>(kChunkWords);
-  HEDDLE_CHECK(chunk != nullptr);
-  chunks_made_.push_back(chunk);
-  chunks_[address >> kChunkBits] = chunk;
+bool Shadow::make_region(std::size_t number) {
+  const Arrays arrays{reserve<std::uint8_t>(kGranules), reserve<std::uint64_t>(kGranules)};
+  if (arrays.states == nullptr || arrays.words == nullptr) {
+    release(arrays.states, kGranules);
+    release(arrays.words, kGranules);
+    return false;
+  }
+  arrays_.push_back(arrays);
+  regions_[number] = {
+      .states = reinterpret_cast<std::uintptr_t>(arrays.states) - number * kGranules,
+      .words = reinterpret_cast<std::uintptr_t>(arrays.words) - (Address{number} << kRegionBits)};
+  return true;
+}
+
+bool Shadow::set(Address address, std::uint8_t state, std::uint64_t word) {
+  const std::size_t region = address >> kRegionBits;
+  if (regions_[region].words == 0 && !make_region(region)) return false;
+  *state_at(address) = state;
+  view().word(address) = word;
+  return true;
 }
 
 bool Shadow::all(Address first, Address last, std::uint8_t state) const {
-  const std::uint8_t* at = states_ + (first >> kGranuleBits);
-  const std::uint8_t* const end = states_ + (last >> kGranuleBits) + 1;
   const std::uint64_t eight = state * 0x0101010101010101u;
-  for (; end - at >= 8; at += 8) {
-    std::uint64_t found;
-    std::memcpy(&found, at, sizeof found);
-    if (found != eight) return false;
+  while (true) {
+    const Address region_last = first | ((Address{1} << kRegionBits) - 1);
+    const std::uint8_t* at = state_at(first);
+    const std::uint8_t* const end = state_at(std::min(last, region_last)) + 1;
+    for (; end - at >= 8; at += 8) {
+      std::uint64_t found;
+      std::memcpy(&found, at, sizeof found);
+      if (found != eight) return false;
+    }
+    for (; at < end; ++at) {
+      if (*at != state) return false;
+    }
+    if (last <= region_last) return true;
+    first = region_last + 1;
   }
-  for (; at < end; ++at) {
-    if (*at != state) return false;
-  }
-  return true;
 }
 
 void Shadow::clear(Address address, std::uint64_t size) {
   if (!covers(address) || size == 0 || size > (Address{1} << kAddressBits) - address) return;
-  std::uint8_t* first = states_ + (address >> kGranuleBits);
-  std::uint8_t* const end = states_ + ((address + size - 1) >> kGranuleBits) + 1;
-  // Of a large block, whole pages are given back to the kernel: most of them may never have been
-  // touched, and should not be now.
-  if (static_cast<std::size_t>(end - first) >= kLargeClear) {
-    const auto page = [](std::uint8_t* at) { return reinterpret_cast<std::uintptr_t>(at) % kPage; };
-    std::uint8_t* const pages = first + (kPage - page(first)) % kPage;
-    std::uint8_t* const pages_end = end - page(end);
-    std::memset(first, 0, static_cast<std::size_t>(pages - first));
-    madvise(pages, static_cast<std::size_t>(pages_end - pages), MADV_DONTNEED);
-    first = pages_end;
+  const Address last = address + size - 1;
+  while (true) {
+    const Address region_last = address | ((Address{1} << kRegionBits) - 1);
+    if (regions_[address >> kRegionBits].words != 0) {
+      std::uint8_t* first = state_at(address);
+      std::uint8_t* const end = state_at(std::min(last, region_last)) + 1;
+      // Of a large block, whole pages are given back to the kernel: most of them may never have
+      // been touched, and should not be now.
+      if (static_cast<std::size_t>(end - first) >= kLargeClear) {
+        const auto in_page = [](std::uint8_t* at) {
+          return reinterpret_cast<std::uintptr_t>(at) % kPage;
+        };
+        std::uint8_t* const pages = first + (kPage - in_page(first)) % kPage;
+        std::uint8_t* const pages_end = end - in_page(end);
+        std::memset(first, 0, static_cast<std::size_t>(pages - first));
+        madvise(pages, static_cast<std::size_t>(pages_end - pages), MADV_DONTNEED);
+        first = pages_end;
+      }
+      std::memset(first, 0, static_cast<std::size_t>(end - first));
+    }
+    if (last <= region_last) return;
+    address = region_last + 1;
   }
-  std::memset(first, 0, static_cast<std::size_t>(end - first));
 }
 
 }  // namespace heddle::collect

@@ -2,9 +2,9 @@
 // and a 64-bit word besides. The bytes alone answer nearly every question, and eight times as many
 // of them fit the cache; they lie apart from the words.
 //
-// The bytes are one array over the whole address space, reserved and filled with zeros by the
-// kernel where it is touched, so that finding one is a shift and a load. The words, which are
-// needed less often, have two levels of such tables.
+// The address space is cut into regions of 8 GB. Of a region that the program uses, both are arrays
+// of reserved memory that the kernel fills with zeros where it is touched. All others share one
+// array of states that is never written to. So finding a state is two loads, and asks nothing.
 #pragma once
 
 #include "trace/event.h"
@@ -26,24 +26,38 @@ class Shadow {
   Shadow& operator=(const Shadow&) = delete;
 
   // False: there was no address space for it, and nothing else may be called.
-  bool made() const { return states_ != nullptr; }
+  bool made() const { return regions_ != nullptr; }
 
   static bool covers(Address address) { return address >> kAddressBits == 0; }
 
-  // Of the granule of `address`, which must be covered.
-  std::uint8_t& state(Address address) { return states_[address >> kGranuleBits]; }
-  std::uint64_t& word(Address address) {
-    if (chunks_[address >> kChunkBits] == nullptr) make_chunk(address);
-    return word(chunks_, address);
-  }
+  // For reading what is known of the granules of addresses that are covered, quickly. A word is
+  // there if the state of its granule is not 0.
+  class View {
+   public:
+    std::uint8_t state(Address address) const {
+      return *reinterpret_cast<const std::uint8_t*>(regions_[address >> kRegionBits].states +
+                                                    (address >> kGranuleBits));
+    }
+    std::uint64_t& word(Address address) const {
+      return *reinterpret_cast<std::uint64_t*>(regions_[address >> kRegionBits].words +
+                                               (address & ~kInGranule));
+    }
 
-  // For who has no time to ask: the states, by granule, and words of which one in the same chunk
-  // has been asked for.
-  std::uint8_t* states() { return states_; }
-  std::uint64_t* const* chunks() { return chunks_; }
-  static std::uint64_t& word(std::uint64_t* const* chunks, Address address) {
-    return chunks[address >> kChunkBits][(address >> kGranuleBits) % kChunkWords];
-  }
+   private:
+    friend class Shadow;
+    struct Region {           // as what is added to an address
+      std::uintptr_t states;  // … in granules
+      std::uintptr_t words;   // … of the granule; 0: none
+    };
+    explicit View(Region* regions) : regions_(regions) {}
+    Region* regions_;
+  };
+  View view() const { return View(regions_); }
+
+  // Gives the granule a state and a word; false: there is no address space for its region. Or, if
+  // it has them, another state.
+  bool set(Address address, std::uint8_t state, std::uint64_t word);
+  void set(Address address, std::uint8_t state) { *state_at(address) = state; }
 
   // Whether all granules from the one of `first` to the one of `last`, both covered, have this
   // state.
@@ -53,16 +67,25 @@ class Shadow {
   void clear(Address address, std::uint64_t size);
 
  private:
-  static constexpr unsigned kChunkBits = 24;  // bytes of the target per chunk, as a power of two
-  static constexpr std::size_t kChunkWords = std::size_t{1} << (kChunkBits - kGranuleBits);
-  static constexpr std::size_t kChunks = std::size_t{1} << (kAddressBits - kChunkBits);
-  static constexpr std::size_t kStates = std::size_t{1} << (kAddressBits - kGranuleBits);
+  using Region = View::Region;
+  static constexpr Address kInGranule = (Address{1} << kGranuleBits) - 1;
+  static constexpr unsigned kRegionBits = 33;
+  static constexpr std::size_t kRegions = std::size_t{1} << (kAddressBits - kRegionBits);
+  static constexpr std::size_t kGranules = std::size_t{1} << (kRegionBits - kGranuleBits);
 
-  void make_chunk(Address address);
+  bool make_region(std::size_t number);
+  std::uint8_t* state_at(Address address) const {
+    return reinterpret_cast<std::uint8_t*>(regions_[address >> kRegionBits].states +
+                                           (address >> kGranuleBits));
+  }
 
-  std::uint8_t* states_ = nullptr;
-  std::uint64_t** chunks_ = nullptr;
-  std::vector<std::uint64_t*> chunks_made_;
+  struct Arrays {
+    std::uint8_t* states;
+    std::uint64_t* words;
+  };
+  std::uint8_t* nothing_ = nullptr;  // the states of a region that nobody uses
+  Region* regions_ = nullptr;
+  std::vector<Arrays> arrays_;  // of the regions that are used
 };
 
 }  // namespace heddle::collect

@@ -8,32 +8,30 @@ Result<std::unique_ptr<SharedFilter>> SharedFilter::create(EventTaker& next) {
   std::unique_ptr<SharedFilter> filter(new SharedFilter(next));
   if (!filter->shadow_.made()) {
     return Error{
-        "cannot reserve the 16 TB of address space in which it is noted who touched which memory; "
-        "try again without a limit to it (`ulimit -v unlimited`)"};
+        "there is no address space in which to note who touched which memory; try again without a "
+        "limit to it (`ulimit -v unlimited`)"};
   }
   return filter;
 }
 
 // The granule of another thread becomes everybody's.
 void SharedFilter::share(Address address) {
-  events_.add(LastAccess::unpack(shadow_.word(address), address & ~kGranuleMask));
-  shadow_.state(address) = kShared;
+  events_.add(LastAccess::unpack(shadow_.view().word(address), address & ~kGranuleMask));
+  shadow_.set(address, kShared);
 }
 
 // An access to one granule. Whether the granule is shared; the last private access of one that
 // becomes shared by it passes.
 bool SharedFilter::touch_granule(Address address, std::uint64_t last, ThreadId thread) {
-  std::uint8_t& state = shadow_.state(address);
+  const std::uint8_t state = shadow_.view().state(address);
   if (state == kShared) return true;
-  std::uint64_t& word = shadow_.word(address);
   const std::uint64_t mine = LastAccess::of_thread(thread);
-  if (state != kUntouched && (word & LastAccess::kThreadBits) != mine) {
+  if (state != kUntouched && (shadow_.view().word(address) & LastAccess::kThreadBits) != mine) {
     share(address);
     return true;
   }
-  state = state_of(thread);
-  word = last | mine | LastAccess::at(address);
-  return false;
+  // What cannot be remembered passes.
+  return !shadow_.set(address, state_of(thread), last | mine | LastAccess::at(address));
 }
 
 // Granule by granule, an access like this one, but there and by this thread. Whether it passes.

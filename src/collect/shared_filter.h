@@ -110,8 +110,7 @@ class SharedFilter::Stretch {
   Stretch(SharedFilter& filter, ThreadId thread)
       : filter_(filter),
         looks_(filter.forms_.looks()),
-        states_(filter.shadow_.states()),
-        words_(filter.shadow_.chunks()),
+        shadow_(filter.shadow_.view()),
         thread_(thread),
         mine_(state_of(thread) != kSomebody ? state_of(thread) : kShared),
         last_(LastAccess::of_thread(thread)) {
@@ -139,12 +138,11 @@ class SharedFilter::Stretch {
       const Address address = look.offset + words[look.base];
       if ((address & look.unlikely) != 0) [[unlikely]]
         return slowly(form, words, site);
-      const std::uint8_t state = states_[address >> Shadow::kGranuleBits];
+      const std::uint8_t state = shadow_.state(address);
       if (state == kShared) {
         passing |= look.items;
       } else if (state == mine_) {
-        // The word is there: it was made when the granule became this thread's.
-        Shadow::word(words_, address) = look.last | last_ | LastAccess::at(address);
+        shadow_.word(address) = look.last | last_ | LastAccess::at(address);
       } else [[unlikely]] {
         return slowly(form, words, site);
       }
@@ -206,8 +204,7 @@ class SharedFilter::Stretch {
 
   SharedFilter& filter_;
   const Look* looks_;
-  std::uint8_t* states_;
-  std::uint64_t* const* words_;
+  Shadow::View shadow_;
   ThreadId thread_;
   std::uint8_t mine_;  // the state of granules that are surely this thread's; kShared: none is
   std::uint64_t last_;
