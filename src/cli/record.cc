@@ -120,7 +120,9 @@ Recorded record(const Options& options) {
 
   bool instrumented = false;
   for (const auto& recording : recordings) {
-    instrumented = instrumented || recording->result.instrumented;
+    // Of what could not be written it was not seen how it is built.
+    instrumented =
+        instrumented || recording->result.instrumented || !recording->result.problem.empty();
     for (const std::string& note : recording->notes) tell(note);
     if (!recording->result.problem.empty()) tell(recording->result.problem);
     if (options.quiet || recording->result.bytes == 0) continue;

@@ -38,6 +38,7 @@ complains "the run is not recorded; raise the limit"
 expect 5 timeout 300 "$heddle" record -o no/such/folder/steps.heddle -- ./steps
 says done
 complains "no/such/folder/steps.heddle"
+grep -q "not built with" "$err" && fail "what could not be written is not what was not seen"
 mkdir closed
 chmod 555 closed
 if [ "$(id -u)" != 0 ]; then
@@ -47,3 +48,9 @@ fi
 expect 5 timeout 300 "$heddle" record -o /sys/steps.heddle -- ./steps
 says done
 complains "/sys/steps.heddle"
+
+# No address space for the filter's notes.
+expect 5 timeout 300 bash -c 'ulimit -v 900000; exec "$0" record --shared-only -o shared.heddle -- ./steps' "$heddle"
+says done
+complains "ulimit -v unlimited"
+one_line
