@@ -17,6 +17,7 @@ void Narrator::on(const Event& event) {
     case EventKind::kRelease:
       locks_.on(event);
       break;
+    case EventKind::kWait:
     case EventKind::kAlloc:
     case EventKind::kFree:
       describe_.on(event);

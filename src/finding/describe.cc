@@ -1,5 +1,7 @@
 #include "finding/describe.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace heddle {
@@ -27,7 +29,12 @@ void Describer::on(const Event& event) {
     blocks_[event.address] = {event.value, event.site};
   } else if (event.kind == EventKind::kFree) {
     blocks_.erase(event.address);
+  } else if (event.kind == EventKind::kWait) {
+    waking_[event.thread] = event.value;
   } else if (event.kind == EventKind::kAcquire && catalog_.site(event.site).variable != 0) {
+    // What is named where a thread waits is the condition, not the lock that it takes again.
+    const auto waking = waking_.find(event.thread);
+    if (waking != waking_.end() && std::exchange(waking->second, 0) == event.address) return;
     NamedLock& lock = locks_[event.address];
     const StringId name = catalog_.site(event.site).variable;
     if (lock.number != 0 && catalog_.site(lock.site).variable == name) return;

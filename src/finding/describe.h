@@ -21,8 +21,8 @@ class Describer {
  public:
   explicit Describer(const Catalog& catalog) : catalog_(catalog) {}
 
-  // Takes note of Alloc and Free, and of what locks are called where they are taken; every other
-  // event is ignored.
+  // Takes note of Alloc and Free, and of what locks are called where they are taken (for which it
+  // wants to see Acquire and Wait); every other event is ignored.
   void on(const Event& event);
 
   Place place(SiteId site) const;
@@ -51,7 +51,8 @@ class Describer {
   const Catalog& catalog_;
   absl::flat_hash_map<Address, NamedLock> locks_;
   absl::flat_hash_map<StringId, std::uint32_t> lock_counts_;  // by name
-  std::map<Address, Block> blocks_;                           // live heap blocks
+  absl::flat_hash_map<ThreadId, Address> waking_;  // the lock that it takes again after a wait
+  std::map<Address, Block> blocks_;                // live heap blocks
   mutable std::multimap<Address, std::size_t> symbols_;  // start address → index in the catalog
   mutable std::size_t indexed_symbols_ = 0;
 };

@@ -67,6 +67,21 @@ TEST_F(DescriberTest, ALockIsCalledWhatItIsCalledWhereItIsTaken) {
   EXPECT_EQ(describe.object(0x1008), "main_account.lock");
 }
 
+TEST_F(DescriberTest, AConditionDoesNotGiveItsNameToTheLock) {
+  const SiteId taken = site_in("queue.cc", 24);
+  catalog.sites[taken].variable = catalog.strings.intern("Queue.lock");
+  const SiteId waited = site_in("queue.cc", 25);
+  catalog.sites[waited].variable = catalog.strings.intern("Queue.not_full");
+  Describer describe(catalog);
+  describe.on(event(EventKind::kAcquire, 0x1000, 0, taken));
+  describe.on(event(EventKind::kWait, 0x2000, 0x1000, waited));
+  describe.on(event(EventKind::kAcquire, 0x1000, 0, waited));
+  EXPECT_EQ(describe.object(0x1000), "Queue.lock");
+  // Another one at the same place, of another name.
+  describe.on(event(EventKind::kAcquire, 0x1000, 0, waited));
+  EXPECT_EQ(describe.object(0x1000), "Queue.not_full");
+}
+
 TEST_F(DescriberTest, SymbolsOfModulesLoadedLaterAreFound) {
   const Describer describe(catalog);
   EXPECT_EQ(describe.object(0x9000), "0x9000");

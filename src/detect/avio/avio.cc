@@ -135,6 +135,7 @@ void Avio::on_other(const Event& event, EventOrdinal ordinal) {
       explainer_.on(event, ordinal);
       thread_ = kNoThread;
       break;
+    case EventKind::kWait:
     case EventKind::kFork:
     case EventKind::kJoin:
       explainer_.on(event, ordinal);
