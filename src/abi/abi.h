@@ -43,10 +43,10 @@
  *
  * Atomic and volatile accesses and fences call __heddle_point itself.
  *
- * Implied segments. Half of what the flow level would have to record are blocks that touch no memory
- * and only decide where to go on: heads of loops, chains of comparisons. Where every block that can
- * follow such a block follows no other and writes a record at its beginning, that record says
- * enough: the block writes nothing, and the slots of those that follow it have its distance in
+ * Implied segments. Half of what the flow level would have to record are blocks that touch no
+ * memory and only decide where to go on: heads of loops, chains of comparisons. Where every block
+ * that can follow such a block follows no other and writes a record at its beginning, that record
+ * says enough: the block writes nothing, and the slots of those that follow it have its distance in
  * `before`. The segment happened right before theirs, and so in turn did what is before it.
  *
  * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
