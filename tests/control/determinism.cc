@@ -74,6 +74,11 @@ bool check(const std::string& command, int runs, int seeds, int null) {
       fmt::print("FAILED {}: {}\n", command, sample.error().message);
       return false;
     }
+    if (sample->events() <= 1) {  // how it ended
+      fmt::print("FAILED {}: nothing was recorded; was it built with this version's compilers?\n",
+                 command);
+      return false;
+    }
     sources |= sample->sources;
     ++same[*sample];
     ++ends[sample->end];
