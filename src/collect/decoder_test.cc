@@ -1,7 +1,7 @@
 #include "collect/decoder.h"
 
 #include "base/test_seed.h"
-#include "collect/shared_filter.h"
+#include "collect/filter_testing.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -33,22 +33,6 @@ Status decode_all(Decoder& decoder, const std::vector<std::uint64_t>& words, Tai
   return Done{};
 }
 
-// Keeps everything as events, and checks that the ordinals count it.
-class Taken : public EventTaker {
- public:
-  void on(std::span<const Event> batch, EventOrdinal first) override {
-    EXPECT_EQ(first, events.size());
-    events.insert(events.end(), batch.begin(), batch.end());
-  }
-  EventOrdinal on_executions(const ExecutionBatch& batch, EventOrdinal first) override {
-    const EventOrdinal next = EventTaker::on_executions(batch, first);
-    in_executions += next - first - batch.events.size();
-    return next;
-  }
-  std::vector<Event> events;
-  std::size_t in_executions = 0;
-};
-
 // The same by executions.
 Status execute_all(Decoder& decoder, const std::vector<std::uint64_t>& words, bool flow,
                    EventTaker& taker, Tail tail = Tail::kWhole) {
@@ -77,11 +61,6 @@ Status filter_all(Decoder& decoder, const std::vector<std::uint64_t>& words, Sha
     filter.hand_over();
   }
   return status;
-}
-
-std::unique_ptr<SharedFilter> shared_filter(EventTaker& next) {
-  Result<std::unique_ptr<SharedFilter>> filter = SharedFilter::create(next);
-  return filter.ok() ? std::move(*filter) : nullptr;
 }
 
 // What order means of events that the filter may deliver late: for each granule, its accesses; and
@@ -749,54 +728,6 @@ TEST_F(DecoderTest, DamagedUnits) {
     UnitTable units(catalog);
     (void)units.add(kUnit, bytes);
   }
-}
-
-TEST(SharedFilter, PassesWhatTwoThreadsTouchAndTheLastPrivateAccess) {
-  const auto access = [](ThreadId thread, EventKind kind, Address address, std::uint32_t size) {
-    Event event;
-    event.kind = kind;
-    event.thread = thread;
-    event.address = address;
-    event.size = size & 0x7fffffffu;
-    event.site = 7 + thread;
-    return event;
-  };
-  Taken taken;
-  const auto filter = shared_filter(taken);
-  const std::vector<Event> events = {
-      access(0, EventKind::kWrite, 0x100, 8), access(0, EventKind::kRead, 0x102, 4),
-      access(0, EventKind::kRead, 0x108, 8),  access(1, EventKind::kRead, 0x200, 4),
-      access(1, EventKind::kWrite, 0x104, 2), access(0, EventKind::kRead, 0x100, 1),
-      access(1, EventKind::kRead, 0xfc, 8)};
-  filter->on(events, 0);
-  const std::vector<Event>& passed = taken.events;
-  ASSERT_EQ(passed.size(), 4u);
-  EXPECT_EQ(passed[0], events[1]);
-  EXPECT_EQ(passed[1], events[4]);
-  EXPECT_EQ(passed[2], events[5]);
-  EXPECT_EQ(passed[3], events[6]);
-  EXPECT_EQ(filter->accesses(), 7u);
-}
-
-TEST(SharedFilter, ANewBlockHasNoPast) {
-  Taken taken;
-  const auto filter = shared_filter(taken);
-  Event event;
-  event.kind = EventKind::kWrite;
-  event.address = 0x100;
-  event.size = 8;
-  Event alloc;
-  alloc.kind = EventKind::kAlloc;
-  alloc.thread = 1;
-  alloc.address = 0x100;
-  alloc.value = 16;
-  Event other = event;
-  other.thread = 1;
-  const std::vector<Event> events = {event, alloc, other};
-  filter->on(events, 0);
-  const std::vector<Event>& passed = taken.events;
-  ASSERT_EQ(passed.size(), 1u);
-  EXPECT_EQ(passed[0], alloc);
 }
 
 }  // namespace
