@@ -20,7 +20,6 @@
 #include "trace/loop_walk.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -72,9 +71,8 @@ class Count : public EventTaker {
       const std::uint64_t items = shapes_[execution.shape];
       accesses_ += items == kLoop
                        ? accesses_of_loop(*batch.shapes[execution.shape], execution.words)
-                   : execution.items == Execution::kAll
-                       ? items
-                       : static_cast<std::uint64_t>(std::popcount(execution.items));
+                   : execution.items == Execution::kAll ? items
+                                                        : bits_of(execution.items);
     }
     return first;  // nobody asks
   }
@@ -82,6 +80,14 @@ class Count : public EventTaker {
 
  private:
   static constexpr std::uint64_t kLoop = ~std::uint64_t{0};
+
+  // They are few. (std::popcount is a call of a library where the oldest processors must be able to
+  // run it.)
+  static std::uint64_t bits_of(std::uint32_t items) {
+    std::uint64_t count = 0;
+    for (; items != 0; items &= items - 1) ++count;
+    return count;
+  }
 
   std::uint64_t accesses_ = 0;
   std::vector<std::uint64_t> shapes_;  // how many accesses an execution has, by ShapeId; or kLoop

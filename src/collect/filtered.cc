@@ -31,29 +31,47 @@ std::size_t Decoder::filtered(std::span<const std::uint64_t> words, std::size_t 
     const Form& form = unit->slots[number];
     if (form.words >= end - record) break;
     // The same record again and again, in a loop say, need not be found again.
-    const auto while_same = [&](unsigned looks) __attribute__((always_inline)) {
+    const auto while_same = [&](auto judge) __attribute__((always_inline)) {
       const std::size_t length = std::size_t{1} + form.words;
       const std::uint64_t* const last = end - length;
       do {
-        to.segment(form, looks, record, 0);
+        judge();
         record += length;
       } while (record <= last && *record == header);
     };
+    const auto by_looks = [&](unsigned looks) __attribute__((always_inline)) {
+      while_same([&]() __attribute__((always_inline)) { to.by_looks(form, looks, record, 0); });
+    };
+    const auto by_windows = [&](unsigned windows) __attribute__((always_inline)) {
+      while_same([&]() __attribute__((always_inline)) { to.by_windows(form, windows, record, 0); });
+    };
     switch (form.code) {
       case Form::kOneLook:
-        while_same(1);
+        by_looks(1);
         continue;
       case Form::kTwoLooks:
-        while_same(2);
+        by_looks(2);
         continue;
       case Form::kThreeLooks:
-        while_same(3);
+        by_looks(3);
         continue;
       case Form::kFourLooks:
-        while_same(4);
+        by_looks(4);
+        continue;
+      case Form::kOneWindow:
+        by_windows(1);
+        continue;
+      case Form::kTwoWindows:
+        by_windows(2);
+        continue;
+      case Form::kThreeWindows:
+        by_windows(3);
+        continue;
+      case Form::kFourWindows:
+        by_windows(4);
         continue;
       case Form::kSegment:
-        while_same(form.look_count);
+        by_windows(form.window_count);
         continue;
       case Form::kNothing:
         break;
@@ -73,7 +91,7 @@ std::size_t Decoder::filtered(std::span<const std::uint64_t> words, std::size_t 
           if (call.leave_at < end - record && record[call.segment_at] == call.segment &&
               record[call.leave_at] == call.leave) {
             const Form& whole = unit->calls[slot.call - 1];
-            to.segment(whole, whole.look_count, record, site);
+            to.by_windows(whole, whole.window_count, record, site);
             record += call.leave_at + 1;
             continue;
           }

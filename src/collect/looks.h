@@ -1,7 +1,9 @@
 // What the filter of shared accesses makes of a shape: which granules to look at, and how.
 //
 // Within an execution nobody else comes between, so that of several accesses to the same bytes one
-// *look* at the granule decides, and only the last one is worth remembering.
+// *look* at the granule decides, and only the last one is worth remembering. Looks at neighbours
+// (the fields of one object, say) are one *window*: the states of up to eight granules are loaded
+// and compared at once.
 #pragma once
 
 #include "collect/shadow.h"
@@ -43,9 +45,23 @@ struct Look {
   std::uint64_t last{};      // the last of these accesses, packed
 };
 
+// The granules of some looks with the same base.
+struct Window {
+  Address offset{};      // of its begin, added to the word …
+  std::uint16_t base{};  // … with this number
+  std::uint16_t
+      look_count{};       // 0: if not all of it is shared, the looks have to be judged one by one
+  std::uint32_t items{};  // all that access something in it
+  std::uint64_t unlikely{};  // bits that no address of a begin has for which the states say it all
+  std::uint64_t mask{};      // which of the eight states it is about
+  std::uint64_t last{};      // of a single look
+  std::uint32_t looks{};     // number of the first
+};
+
 // A slot or a call, as it is judged.
 struct Form {
-  // What to do with it. The commonest segments have a code for each number of looks.
+  // What to do with it. The commonest segments have a code for each number of looks, or of windows
+  // if these are fewer.
   enum Code : std::uint8_t {
     kOther,
     kNothing,
@@ -58,15 +74,21 @@ struct Form {
     kOneLook,
     kTwoLooks,
     kThreeLooks,
-    kFourLooks
+    kFourLooks,
+    kOneWindow,
+    kTwoWindows,
+    kThreeWindows,
+    kFourWindows
   };
 
-  std::uint32_t looks{};  // number of the first
+  std::uint32_t looks{};    // number of the first
+  std::uint32_t windows{};  // number of the first
   ShapeId shape{};
   std::uint32_t all{};  // a bit for each item
   Code code{};
   std::uint8_t words{};  // behind the header
-  std::uint8_t look_count{};
+  std::uint16_t look_count{};
+  std::uint16_t window_count{};
   std::uint8_t items{};
 };
 
@@ -82,12 +104,16 @@ class Forms {
 
   const OfUnit& of(const Unit& unit, std::span<const RecordShape* const> shapes);
   const Look* looks() const { return looks_.data(); }
+  const Window* windows() const { return windows_.data(); }
 
  private:
   Form compile(ShapeId shape, const RecordShape& of);
+  void add_looks(Form& form, const RecordShape& shape);
+  void add_windows(Form& form);
 
   std::vector<std::unique_ptr<const OfUnit>> units_;  // by their numbers
   std::vector<Look> looks_;
+  std::vector<Window> windows_;
 };
 
 }  // namespace heddle::collect

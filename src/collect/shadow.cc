@@ -28,7 +28,7 @@ void release(T* memory, std::size_t count) {
 
 }  // namespace
 
-Shadow::Shadow() : nothing_(reserve<std::uint8_t>(kGranules, PROT_READ)) {
+Shadow::Shadow() : nothing_(reserve<std::uint8_t>(kArray, PROT_READ)) {
   if (nothing_ == nullptr) return;
   regions_ = reserve<Region>(kRegions);
   if (regions_ == nullptr) return;
@@ -39,17 +39,17 @@ Shadow::Shadow() : nothing_(reserve<std::uint8_t>(kGranules, PROT_READ)) {
 
 Shadow::~Shadow() {
   for (const Arrays& arrays : arrays_) {
-    release(arrays.states, kGranules);
+    release(arrays.states, kArray);
     release(arrays.words, kGranules);
   }
   release(regions_, kRegions);
-  release(nothing_, kGranules);
+  release(nothing_, kArray);
 }
 
 bool Shadow::make_region(std::size_t number) {
-  const Arrays arrays{reserve<std::uint8_t>(kGranules), reserve<std::uint64_t>(kGranules)};
+  const Arrays arrays{reserve<std::uint8_t>(kArray), reserve<std::uint64_t>(kGranules)};
   if (arrays.states == nullptr || arrays.words == nullptr) {
-    release(arrays.states, kGranules);
+    release(arrays.states, kArray);
     release(arrays.words, kGranules);
     return false;
   }

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace heddle::collect {
@@ -19,6 +20,7 @@ class Shadow {
  public:
   static constexpr unsigned kGranuleBits = 3;
   static constexpr unsigned kAddressBits = 47;  // user space
+  static constexpr unsigned kStates = 8;        // that are read at once
 
   Shadow();
   ~Shadow();
@@ -37,6 +39,15 @@ class Shadow {
     std::uint8_t state(Address address) const {
       return *reinterpret_cast<const std::uint8_t*>(regions_[address >> kRegionBits].states +
                                                     (address >> kGranuleBits));
+    }
+    // Of this granule, in the lowest byte, and the seven after it. Of those beyond the region: 0.
+    std::uint64_t states(Address address) const {
+      std::uint64_t states;
+      std::memcpy(&states,
+                  reinterpret_cast<const void*>(regions_[address >> kRegionBits].states +
+                                                (address >> kGranuleBits)),
+                  sizeof states);
+      return states;
     }
     std::uint64_t& word(Address address) const {
       return *reinterpret_cast<std::uint64_t*>(regions_[address >> kRegionBits].words +
@@ -72,6 +83,7 @@ class Shadow {
   static constexpr unsigned kRegionBits = 33;
   static constexpr std::size_t kRegions = std::size_t{1} << (kAddressBits - kRegionBits);
   static constexpr std::size_t kGranules = std::size_t{1} << (kRegionBits - kGranuleBits);
+  static constexpr std::size_t kArray = kGranules + kStates;  // of states: none is read beyond it
 
   bool make_region(std::size_t number);
   std::uint8_t* state_at(Address address) const {

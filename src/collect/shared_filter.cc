@@ -22,16 +22,26 @@ void SharedFilter::share(Address address) {
 
 // An access to one granule. Whether the granule is shared; the last private access of one that
 // becomes shared by it passes.
-bool SharedFilter::touch_granule(Address address, std::uint64_t last, ThreadId thread) {
+inline bool SharedFilter::touch_granule(Address address, std::uint64_t last, ThreadId thread) {
   const std::uint8_t state = shadow_.view().state(address);
   if (state == kShared) return true;
-  const std::uint64_t mine = LastAccess::of_thread(thread);
-  if (state != kUntouched && (shadow_.view().word(address) & LastAccess::kThreadBits) != mine) {
+  const std::uint64_t word = last | LastAccess::of_thread(thread) | LastAccess::at(address);
+  if (state != state_of(thread) || state == kSomebody) [[unlikely]]
+    return take_granule(address, word, thread);
+  shadow_.view().word(address) = word;
+  return false;
+}
+
+// One that is not surely this thread's.
+bool SharedFilter::take_granule(Address address, std::uint64_t word, ThreadId thread) {
+  constexpr std::uint64_t kThread = LastAccess::kThreadBits;
+  if (shadow_.view().state(address) != kUntouched &&
+      (shadow_.view().word(address) & kThread) != (word & kThread)) {
     share(address);
     return true;
   }
   // What cannot be remembered passes.
-  return !shadow_.set(address, state_of(thread), last | mine | LastAccess::at(address));
+  return !shadow_.set(address, state_of(thread), word);
 }
 
 // Granule by granule, an access like this one, but there and by this thread. Whether it passes.
@@ -142,23 +152,20 @@ void SharedFilter::piece_by_piece(const Execution& execution) {
   if (call) events_.add(leave_of(shape, execution));
 }
 
-// A segment with sizes that its record tells, plus one; what is nothing, or too much for one event,
-// is for others.
+// A segment with sizes that only its record tells; what is nothing, or too much for one event, is
+// for others.
 bool SharedFilter::ranges(std::span<const CompiledItem> items, const std::uint64_t* words,
                           ThreadId thread) {
   constexpr std::uint64_t kMost = 1u << 30;
-  const auto size_of = [words](const CompiledItem& item) {
-    return item.dynamic_size ? words[item.next - 1] - 1 : std::uint64_t{item.event.size};
-  };
   for (const CompiledItem& item : items) {
-    if (size_of(item) - 1 >= kMost - 1) return false;
+    if (size_of(item, words) - 1 >= kMost - 1) return false;
   }
   accesses_ += items.size();
   for (const CompiledItem& item : items) {
     Event event = item.event;
     event.thread = thread;
     event.address = item.event.address + words[item.base];
-    event.size = size_of(item) & (kMost - 1);
+    event.size = size_of(item, words) & (kMost - 1);
     if (touch(event, event.address, thread)) events_.add(event);
   }
   return true;

@@ -22,6 +22,7 @@
 #include "trace/loop_walk.h"
 #include "trace/taker.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,6 +63,11 @@ class SharedFilter : public EventTaker {
   static constexpr Address kGranuleMask = 7;
   static constexpr std::size_t kRoom = 1024;  // executions that wait to be handed over, 24 KiB
 
+  // Of a segment whose record tells it, plus one, if it is not known before.
+  static std::uint64_t size_of(const CompiledItem& item, const std::uint64_t* words) {
+    return item.dynamic_size ? words[item.next - 1] - 1 : std::uint64_t{item.event.size};
+  }
+
   explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 2) {}
 
   // The execution of a segment, a call or a loop, whatever it touches.
@@ -78,6 +84,7 @@ class SharedFilter : public EventTaker {
 
   bool touch(const Event& event, Address address, ThreadId thread);
   bool touch_granule(Address address, std::uint64_t last, ThreadId thread);
+  bool take_granule(Address address, std::uint64_t word, ThreadId thread);
   void share(Address address);
   void take(const Event& event);
   void place_events();
@@ -110,6 +117,7 @@ class SharedFilter::Stretch {
   Stretch(SharedFilter& filter, ThreadId thread)
       : filter_(filter),
         looks_(filter.forms_.looks()),
+        windows_(filter.forms_.windows()),
         shadow_(filter.shadow_.view()),
         thread_(thread),
         mine_(state_of(thread) != kSomebody ? state_of(thread) : kShared),
@@ -124,17 +132,19 @@ class SharedFilter::Stretch {
   const Forms::OfUnit& forms(const Unit& unit) {
     const Forms::OfUnit& forms = filter_.forms(unit);
     looks_ = filter_.forms_.looks();
+    windows_ = filter_.forms_.windows();
     return forms;
   }
 
-  // A segment or a call with so many looks. Those few cases are judged here that are nearly all:
-  // the granules are shared, or this thread's as before.
-  [[gnu::always_inline]] void segment(const Form& form, unsigned looks, const std::uint64_t* words,
-                                      SiteId site) {
+  // A segment or a call with so many looks, or with so many windows. Those few cases are judged
+  // here that are nearly all: the granules are shared, or this thread's as before.
+  [[gnu::always_inline]] void by_looks(const Form& form, unsigned looks, const std::uint64_t* words,
+                                       SiteId site) {
     std::uint32_t passing = 0;
+    const Look* const first = looks_ + form.looks;
 #pragma GCC unroll 4
     for (unsigned i = 0; i < looks; ++i) {
-      const Look& look = looks_[form.looks + i];
+      const Look& look = first[i];
       const Address address = look.offset + words[look.base];
       if ((address & look.unlikely) != 0) [[unlikely]]
         return slowly(form, words, site);
@@ -142,15 +152,36 @@ class SharedFilter::Stretch {
       if (state == kShared) {
         passing |= look.items;
       } else if (state == mine_) {
-        shadow_.word(address) = look.last | last_ | LastAccess::at(address);
+        remember(look, address);
       } else [[unlikely]] {
         return slowly(form, words, site);
       }
     }
-    accesses_ += form.items;
-    if (passing != 0) {
-      add({form.shape, thread_, site, passing == form.all ? Execution::kAll : passing, words});
+    pass(form, passing, words, site);
+  }
+  [[gnu::always_inline]] void by_windows(const Form& form, unsigned windows,
+                                         const std::uint64_t* words, SiteId site) {
+    std::uint32_t passing = 0;
+    const Window* const first = windows_ + form.windows;
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < windows; ++i) {
+      const Window& window = first[i];
+      const Address base = words[window.base];
+      if (((base + window.offset) & window.unlikely) != 0) [[unlikely]]
+        return slowly(form, words, site);
+      const std::uint64_t states = shadow_.states(base + window.offset) & window.mask;
+      if (states == window.mask) {
+        passing |= window.items;
+      } else if (states == (mine_ * kEach & window.mask) && window.look_count != 0) {
+        const Look* look = looks_ + window.looks;
+        for (const Look* const end = look + window.look_count; look != end; ++look) {
+          remember(*look, base + look->offset);
+        }
+      } else [[unlikely]] {
+        return one_by_one(form, words, site);
+      }
     }
+    pass(form, passing, words, site);
   }
   void slowly(const Form& form, const std::uint64_t* words, SiteId site) {
     pause();
@@ -158,10 +189,16 @@ class SharedFilter::Stretch {
     resume();
   }
   bool ranges(std::span<const CompiledItem> items, const std::uint64_t* words) {
-    pause();
-    const bool taken = filter_.ranges(items, words, thread_);
-    resume();
-    return taken;
+    for (const CompiledItem& item : items) {
+      if (!remember_range(item, words)) {
+        pause();
+        const bool taken = filter_.ranges(items, words, thread_);
+        resume();
+        return taken;
+      }
+    }
+    accesses_ += items.size();
+    return true;
   }
   void enter(ShapeId shape, const std::uint64_t* words, SiteId site) {
     add(Execution::of(shape, thread_, words, site));
@@ -183,6 +220,41 @@ class SharedFilter::Stretch {
   }
 
  private:
+  static constexpr std::uint64_t kEach = 0x0101010101010101;
+
+  // Where granules of one window have different states, or their order counts.
+  [[gnu::noinline]] void one_by_one(const Form& form, const std::uint64_t* words, SiteId site) {
+    by_looks(form, form.look_count, words, site);
+  }
+  [[gnu::always_inline]] void remember(const Look& look, Address address) const {
+    shadow_.word(address) = look.last | last_ | LastAccess::at(address);
+  }
+  // A few bytes that are this thread's as before; false: they are not, or many.
+  bool remember_range(const CompiledItem& item, const std::uint64_t* words) const {
+    constexpr std::uint64_t kFew = (Shadow::kStates - 1) * (kGranuleMask + 1);
+    const std::uint64_t size = size_of(item, words);
+    const Address address = item.event.address + words[item.base];
+    if (size - 1 >= kFew || !Shadow::covers(address)) return false;
+    const Address end = address + size;
+    const auto granules = static_cast<unsigned>((end - 1) / 8 - address / 8 + 1);
+    const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
+    if ((shadow_.states(address) & mask) != (mine_ * kEach & mask) || mine_ == kShared) {
+      return false;
+    }
+    for (Address at = address; at < end;) {
+      const Address next = std::min(end, (at | kGranuleMask) + 1);
+      shadow_.word(at) = LastAccess::pack(item.event, next - at) | last_ | LastAccess::at(at);
+      at = next;
+    }
+    return true;
+  }
+  [[gnu::always_inline]] void pass(const Form& form, std::uint32_t passing,
+                                   const std::uint64_t* words, SiteId site) {
+    accesses_ += form.items;
+    if (passing != 0) {
+      add({form.shape, thread_, site, passing == form.all ? Execution::kAll : passing, words});
+    }
+  }
   void resume() {
     filter_.make_room();
     begin_ = filter_.executions_.data();
@@ -204,6 +276,7 @@ class SharedFilter::Stretch {
 
   SharedFilter& filter_;
   const Look* looks_;
+  const Window* windows_;
   Shadow::View shadow_;
   ThreadId thread_;
   std::uint8_t mine_;  // the state of granules that are surely this thread's; kShared: none is
