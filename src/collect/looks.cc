@@ -55,7 +55,6 @@ class Neighbours {
                   .items = first.items,
                   .unlikely = first.unlikely,
                   .mask = 0xff,
-                  .last = first.last,
                   .looks = 0};
     const bool simple = numbers_.size() == 1 && (fits(first.size) || end_ == 0);
     if (simple) return window;

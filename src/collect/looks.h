@@ -54,7 +54,6 @@ struct Window {
   std::uint32_t items{};  // all that access something in it
   std::uint64_t unlikely{};  // bits that no address of a begin has for which the states say it all
   std::uint64_t mask{};      // which of the eight states it is about
-  std::uint64_t last{};      // of a single look
   std::uint32_t looks{};     // number of the first
 };
 
