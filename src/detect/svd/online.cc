@@ -113,26 +113,19 @@ void Online::bookkeeping(const Event& event) {
 
 void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& event,
                          EventOrdinal ordinal) {
-  Calm all = Calm::kAll;
   const bool reads_only = !is_write(event.kind);
-  std::vector<Blocks::Plane>& planes = near.page->planes;
-  for (std::uint32_t i = 0; i < planes.size(); ++i) {
-    Cell& cell = planes[i].cells[number];
-    if (cell.unit == 0 || i == near.plane || calm_for_all_.has(cell)) continue;
-    if (reads_only && calm_for_reads_.has(cell)) {
-      all = std::min(all, Calm::kReads);
-      continue;
-    }
-    const UnitId unit = blocks_.gone(planes[i].thread) ? 0 : units_.live(cell.unit);
+  Blocks::tell_others(near, number, [&](Cell& cell, const Blocks::Plane& plane) {
+    if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
+    if (reads_only && calm_for_reads_.has(cell)) return Calm::kReads;
+    const UnitId unit = blocks_.gone(plane.thread) ? 0 : units_.live(cell.unit);
     if (unit == 0) {
       cell = Cell();
-      continue;
+      return Calm::kAll;
     }
-    remote_access(cell, unit, planes[i], number, event, ordinal);
-    if (cell.unit != 0 && !calm_for_all_.has(cell))
-      all = std::min(all, calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone);
-  }
-  Blocks::set_calm(near, number, all);
+    remote_access(cell, unit, plane, number, event, ordinal);
+    if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
+    return calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone;
+  });
 }
 
 // What remote_access() would do nothing about.
@@ -228,7 +221,7 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveIt
     if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
-  cell = make_cell(unit, BlockState::kLoaded, true, false);
+  cell = make_cell(cell, unit, BlockState::kLoaded, true, false);
   Blocks::set_access(near, number, access_ref(item.event, thread, ordinal));
   return unit;
 }
@@ -248,7 +241,7 @@ inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, Even
   const UnitId unit = units_.create();
   const AccessRef access = access_ref(event, event.thread, ordinal);
   for (std::uint64_t i = 0; i < run.count; ++i) {
-    cells[i] = make_cell(unit, BlockState::kLoaded, true, false);
+    cells[i] = make_cell(cells[i], unit, BlockState::kLoaded, true, false);
     Blocks::set_access(*run.near, run.first + i, access);
   }
   return unit;
@@ -290,7 +283,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
         continue;
       }
       if (all == 0) all = units_.create();
-      cell = make_cell(all, BlockState::kLoaded, true, false);
+      cell = make_cell(cell, all, BlockState::kLoaded, true, false);
       if (access == 0) access = access_ref(event, event.thread, ordinal);
       Blocks::set_access(*run.near, run.first + i, access);
     }

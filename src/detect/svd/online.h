@@ -160,7 +160,7 @@ class Online {
       return load_two(*near, number, item.event.size, value);
     const Cell cell = near->cells[number];
     const bool again =
-        near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
+        near->is_calm_for_reads(cell) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
     value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
     return true;
   }
@@ -313,8 +313,7 @@ class Online {
   bool load_two(const Blocks::Near& near, std::uint64_t number, std::uint32_t size, Tag& value) {
     if (!near.is_two(size)) return false;
     const Cell cell = near.cells[number];
-    if (near.cells[number + 1] != cell || !kReadAgain.has(cell) ||
-        !near.is_calm_for_reads(number) || !near.is_calm_for_reads(number + 1) ||
+    if (near.cells[number + 1] != cell || !kReadAgain.has(cell) || !near.is_calm_for_reads(cell) ||
         !units_.is_live_root(cell.unit)) {
       return false;
     }
@@ -336,7 +335,7 @@ class Online {
     }
     const bool input = before == owner && cell.input != 0;
     const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-    return make_cell(owner, state, input, stays && cell.noted != 0);
+    return make_cell(cell, owner, state, input, stays && cell.noted != 0);
   }
   // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
   static constexpr CellKinds kStoredAgain =
