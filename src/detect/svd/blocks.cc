@@ -49,6 +49,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   }
   Near& near = (*near_)[number % kNear];
   near.begin = number << kPageShift;
+  near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
   near.accesses = page.planes[plane].accesses.get();
   const std::size_t other = plane == 0 ? page.planes.size() - 1 : 0;

@@ -115,6 +115,7 @@ class Blocks {
   // A page as one thread sees it.
   struct alignas(64) Near {
     Address begin = ~0ull;  // which no page has
+    std::uint64_t key = 0;  // begin and, where an offset of 256 or more would be, the shift
     Cell* cells = nullptr;
     AccessRef* accesses = nullptr;
     const Cell* others = nullptr;  // cells of another plane, if there is one
@@ -123,9 +124,6 @@ class Blocks {
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
     std::uint8_t always_calm = 0;  // like Cell::calm, of all cells: there is no other thread
-
-    bool is_one(std::uint32_t size) const { return (one_cell >> (size & 63) & 1) != 0; }
-    bool is_two(std::uint32_t size) const { return size == 2u << shift && shift < 5; }
 
     bool is_calm_for_reads(Cell cell) const { return ((cell.calm | always_calm) & 1) != 0; }
     bool is_calm_for_writes(Cell cell) const { return ((cell.calm | always_calm) & 2) != 0; }
@@ -155,11 +153,20 @@ class Blocks {
                ? &near
                : nullptr;
   }
-  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has
-  // it.
-  Near* near_here(Address address, std::uint64_t unaligned) {
-    Near& near = (*near_)[(address >> kPageShift) % kNear];
-    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;
+  // Where an access of the current thread may be; `unaligned` and `shift` as LiveItem has them.
+  Near& near_here(Address address) { return (*near_)[(address >> kPageShift) % kNear]; }
+  // Whether it is there, and one cell.
+  static bool is_one(const Near& near, Address address, std::uint32_t unaligned,
+                     std::uint32_t shift) {
+    return (address & (~(kPageBytes - 1) | unaligned)) + (shift << kKeyShift) == near.key;
+  }
+  // … and two.
+  static bool is_two(const Near& near, Address address, std::uint32_t unaligned,
+                     std::uint32_t shift) {
+    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin && shift == near.shift + 1u;
+  }
+  static std::uint64_t cell_of(Address address, std::uint32_t shift) {
+    return (address & (kPageBytes - 1)) >> shift;
   }
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
@@ -231,6 +238,7 @@ class Blocks {
 
  private:
   static constexpr unsigned kPageShift = 13;
+  static constexpr unsigned kKeyShift = 8;
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;

@@ -310,19 +310,7 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
   } else {
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
-  if (event.site >= last_store_units_.size() || last_store_units_[event.site] != owner)
-    remember_store(event, event.thread, event.address, ordinal, owner);
-}
-
-void Online::remember_store(const Event& event, ThreadId thread, Address address,
-                            EventOrdinal ordinal, UnitId owner) {
-  if (event.site >= last_store_units_.size()) {
-    last_store_units_.resize(event.site + 1);
-    last_stores_.resize(event.site + 1);
-  }
-  last_store_units_[event.site] = owner;
-  last_stores_[event.site] = {std::min(thread, kMaxThread), access_ref(event, thread, ordinal),
-                              address, event.size};
+  remember_store(event, event.thread, event.address, ordinal, owner);
 }
 
 Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
@@ -420,9 +408,8 @@ std::vector<UnitMember> Online::members(UnitId unit) {
         if (cell.input != 0 && units_.live(cell.unit) == wanted)
           add(remembered(access, thread, address, size), true);
       });
-  for (SiteId site = 0; site < last_stores_.size(); ++site) {
-    const LastStore& last = last_stores_[site];
-    if (units_.live(last_store_units_[site]) == wanted)
+  for (const LastStore& last : last_stores_) {
+    if (units_.live(last.unit) == wanted)
       add(remembered(last.access, last.thread, last.address, last.size), false);
   }
   std::vector<UnitMember> out;
@@ -455,7 +442,7 @@ void Online::collect_when_due() {
       };
       cells(false);
       cells(true);
-      for (UnitId& unit : last_store_units_) renumbering.weak(unit);
+      for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
     blocks_.shrink();
     collect_units_at_ =
