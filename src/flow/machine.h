@@ -29,6 +29,7 @@
 //
 // and may have a quick way for the accesses of executions, which says no where it is not enough:
 //
+//   std::uint32_t block_shift() const;  // log2 of what is one location; the same for ever
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
 //   void expect(Address);  // it will soon access this
 //   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
@@ -56,6 +57,7 @@
 #include "trace/event.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -88,7 +90,7 @@ class FlowMachine {
   using Control = typename Client::Control;
 
   FlowMachine(const Catalog& catalog, Client& client)
-      : programs_(catalog, client.choices()), client_(client) {}
+      : programs_(catalog, client.choices(), block_shift(client)), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -128,7 +130,12 @@ class FlowMachine {
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
   static constexpr std::ptrdiff_t kAhead = 2;  // executions
-  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
+  static constexpr bool kGlances = requires(Client & client) { client.turn(ThreadId{}); };
+
+  static std::uint32_t block_shift(const Client& client) {
+    if constexpr (kGlances) return client.block_shift();
+    return 0;
+  }
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -202,6 +209,23 @@ class FlowMachine {
   }
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
+  // A loop whose rounds are executions of one segment.
+  struct Rounds {
+    Thread& thread;
+    Activation& frame;
+    const LiveSegment& live;
+    std::array<Control, FlowPrograms::kMostBefore + 1>
+        outer{};          // of the branches, the last its own
+    bool stable = false;  // in the last round every branch decided as it had before
+  };
+  template <typename After>
+  const Execution* repeat(ThreadId id, Thread& thread, const LiveSegment* segments,
+                          const Execution* next, const Execution* end, EventOrdinal& ordinal,
+                          After after);
+  void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
+  void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  void settle(Rounds& rounds);
   void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
                      const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
@@ -326,142 +350,6 @@ std::size_t FlowMachine<Client>::items(ThreadId id, Thread& thread, std::span<co
   thread.next_item = i;
   branch_when_due(id, thread);
   return i;
-}
-
-template <typename Client>
-template <typename After>
-typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
-    std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
-    EventOrdinal ordinal, After after) {
-  Thread* thread = nullptr;
-  ThreadId id = ~0u;
-  const LiveSegment* const segments = programs_.live(shapes);
-  const Execution* const end = executions.data() + executions.size();
-  const Execution* execution = executions.data();
-  for (; execution != end; ++execution) {
-    const LiveSegment& segment = segments[execution->shape];
-    if (!segment.fits) [[unlikely]] {
-      if (execution->shape == 0) break;
-      const RecordShape& shape = *shapes[execution->shape];
-      if (shape.kind != RecordShape::Kind::kSegment) break;
-      if (!segment.known) programs_.compile(execution->shape, shape);
-    }
-    if (execution->who != id) {
-      id = execution->who;
-      thread = &thread_of(id);
-      if constexpr (kGlances) client_.turn(id);
-    }
-    if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
-    if (segment.fits) [[likely]] {
-      execute(id, *thread, segment, execution->words, ordinal);
-    } else {
-      execute_slowly(id, *thread, segment, execution->words, ordinal);
-    }
-    ordinal += segment.before_count + 1 + segment.item_count;
-    after();
-  }
-  return {static_cast<std::size_t>(execution - executions.data()), ordinal};
-}
-
-// The same as begin_segment, an access for every item and, where all is done by then, end_segment.
-template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute(ThreadId id, Thread& thread,
-                                                                const LiveSegment& live,
-                                                                const std::uint64_t* words,
-                                                                EventOrdinal ordinal) {
-  const FlowSegment& segment = *live.flow;
-  const FlowSegment& first = live.before_count == 0 ? segment : *live.before[0].flow;
-  Activation* frame = thread.running;
-  if (frame != nullptr && frame->function == live.continues) [[likely]] {
-    ++thread.steps;
-    if (first.edge_count != 0) take_phis(id, *frame, first);
-    if (first.enters_block || frame->block != first.block) {
-      frame->block = first.block;
-      frame->control = control_of(*frame, first);
-    }
-  } else {
-    if (thread.segment != nullptr) end_segment(id, thread);
-    enter_segment(id, thread, first);
-    frame = &thread.top();
-    thread.running = frame;
-  }
-  for (std::uint32_t i = 0; i < live.before_count; ++i, ++ordinal) {
-    const LiveBefore& before = live.before[i];
-    Control decided{};
-    if (before.branches)
-      decided = take_branch(id, *frame, *before.flow, before.id, thread.steps, ordinal);
-    ++thread.steps;
-    if (before.next->edge_count != 0) take_phis(id, *frame, *before.next);
-    frame->block = before.next->block;
-    frame->control = before.controls_next ? decided : control_of(*frame, *before.next);
-  }
-  if (live.item_count != 0)
-    execute_items(id, frame->registers.data(), frame->control, live, words, ordinal);
-  if (segment.end == SegmentEnd::kBranch) {
-    take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
-  } else if (!live.ends_now) {
-    thread.running = nullptr;
-    thread.segment = &segment;
-    thread.segment_id = live.id;
-    thread.segment_ordinal = ordinal;
-    thread.next_item = segment.item_count;
-  }
-}
-
-template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
-                                                                      Control control,
-                                                                      const LiveSegment& live,
-                                                                      const std::uint64_t* words,
-                                                                      EventOrdinal ordinal) {
-  const LiveItem* const end = live.items + live.item_count;
-  for (const LiveItem* item = live.items; item != end; ++item) {
-    const Address where = item->event.address + words[item->base];
-    ++ordinal;
-    if constexpr (kGlances) {
-      if (item->event.kind == EventKind::kRead) {
-        if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
-      } else if (item->event.kind == EventKind::kWrite) {
-        if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
-                                      {registers, item->address.numbers()}, control)) {
-          continue;
-        }
-      }
-    }
-    access_slowly(id, registers, control, *item, where, ordinal);
-  }
-}
-
-template <typename Client>
-void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control control,
-                                        const LiveItem& item, Address where, EventOrdinal ordinal) {
-  Event event = item.event;
-  event.thread = id;
-  event.address = where;
-  const TagList<Tag> address{registers, item.address.numbers()};
-  const TagList<Tag> value{registers, item.value.numbers()};
-  if (event.kind == EventKind::kRead) {
-    registers[item.defines] = client_.load(event, ordinal, address, control);
-  } else if (event.kind == EventKind::kWrite) {
-    client_.store(event, ordinal, value, address, control);
-  } else {
-    registers[item.defines] = client_.update(event, ordinal, value, address, control);
-  }
-}
-
-// A segment that the catalog does not have, or whose items are others there.
-template <typename Client>
-void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
-                                         const std::uint64_t* words, EventOrdinal ordinal) {
-  for (const LiveBefore& before : std::span(segment.before, segment.before_count))
-    begin_segment(id, thread, before.id, ordinal++);
-  begin_segment(id, thread, segment.id, ordinal);
-  for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
-    Event event = item.event;
-    event.thread = id;
-    event.address += words[item.base];
-    on(event, ++ordinal);
-  }
 }
 
 template <typename Client>
@@ -783,3 +671,5 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
 }
 
 }  // namespace heddle
+
+#include "flow/execute.h"

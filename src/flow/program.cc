@@ -206,11 +206,39 @@ void FlowPrograms::compile_before(const RecordShape& shape, LiveSegment& out) {
                !before.next->enters_function && before.next->function == before.flow->function;
     if (!out.fits) break;
     before.branches = before.flow->end == SegmentEnd::kBranch;
+    before.asks = before.branches && before.flow->from.size() != 0;
     const FlowList parents = before.next->parents;
     for (std::uint32_t k = 0; k < parents.size(); ++k) {
       if (parents[k] == before.flow->block && parents[k] < kMaxBlocks)
         before.controls_next = before.branches;
     }
+  }
+}
+
+// nullptr: no phi is taken.
+const FlowPrograms::Edge* FlowPrograms::edge_into(const FlowSegment& segment,
+                                                  std::uint32_t block) const {
+  if (segment.edge_count == 0) return nullptr;
+  const Edge* edge = &edges_[segment.first_edge];
+  const Edge* const last = edge + segment.edge_count - 1;
+  while (edge != last && edge->block != block) ++edge;
+  return edge->phi_count == 0 ? nullptr : edge;
+}
+
+// Phis are taken at the beginning of a round only: who takes it need not stop in the middle.
+void FlowPrograms::compile_round(LiveSegment& out) const {
+  if (!out.fits || choices_ || !out.ends_now || out.before_count > kMostBefore) return;
+  const FlowSegment& first = out.before_count == 0 ? *out.flow : *out.before[0].flow;
+  if (!first.enters_block || first.enters_function || out.flow->block >= kMaxBlocks) return;
+  for (const LiveBefore& before : std::span(out.before, out.before_count)) {
+    if (before.flow->block >= kMaxBlocks) return;
+    if (edge_into(*before.next, before.flow->block) != nullptr) return;
+  }
+  out.repeats = true;
+  out.asks = out.flow->end == SegmentEnd::kBranch && out.flow->from.size() != 0;
+  if (const Edge* edge = edge_into(first, out.flow->block); edge != nullptr) {
+    out.has_phis = true;
+    out.own_edge = static_cast<std::uint32_t>(edge - edges_.data());
   }
 }
 
@@ -230,8 +258,9 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
     LiveItem item;
     item.event = from.event;
     item.base = from.base;
-    const std::uint64_t size = from.event.size;
-    item.unaligned = std::has_single_bit(size) ? size - 1 : ~std::uint64_t{0};
+    const std::uint32_t size = from.event.size;
+    item.unaligned = std::has_single_bit(size) ? size - 1 : ~std::uint32_t{0};
+    item.shift = std::max(static_cast<std::uint32_t>(std::bit_width(item.unaligned)), block_shift_);
     if (out.fits) {
       const FlowItem& flow = items_[out.flow->first_item + i];
       out.fits = flow.site == from.event.site && is_access(from.event.kind);
@@ -244,6 +273,7 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   out.items = items.data();
   out.item_count = static_cast<std::uint32_t>(items.size());
   compile_before(shape, out);
+  compile_round(out);
   live_[id] = out;
 }
 

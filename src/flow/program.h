@@ -72,7 +72,8 @@ struct LiveItem {
   Event event;  // as in ShapeItem
   std::uint32_t base{};
   Register defines{};
-  std::uint64_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
+  std::uint32_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
+  std::uint32_t shift{};      // log2 of its size or of the client's block, whichever is larger
   FlowList address;
   FlowList value;
 };
@@ -84,6 +85,7 @@ struct LiveBefore {
   SegmentId id{};
   bool branches{};
   bool controls_next{};  // its branch is the latest that `next` depends on
+  bool asks{};           // its branch depends on registers
 };
 
 struct alignas(64) LiveSegment {
@@ -93,6 +95,11 @@ struct alignas(64) LiveSegment {
   bool known{};
   bool fits = false;  // the shape's items are the segment's, and what is before it is as it should
   bool ends_now{};    // nothing that comes later belongs to it
+  bool
+      repeats{};  // it can be the round of a loop: what it does when it comes after itself is known
+  bool asks{};    // it ends with a branch that depends on registers
+  bool has_phis{};  // that are taken when it comes after itself, on this edge:
+  std::uint32_t own_edge{};
   std::uint32_t item_count{};
   std::uint32_t before_count{};
   const LiveItem* items = nullptr;
@@ -103,9 +110,12 @@ class FlowPrograms {
  public:
   static constexpr std::uint32_t kMaxRegisters = 1u << 20;
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
+  static constexpr std::uint32_t kMostBefore = 16;  // segments that the round of a loop implies
 
-  // `choices`: a phi may be something although all of its sources are nothing.
-  FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
+  // `choices`: a phi may be something although all of its sources are nothing. `block_shift`: log2
+  // of what the client takes for one location.
+  FlowPrograms(const Catalog& catalog, bool choices, std::uint32_t block_shift = 0)
+      : catalog_(catalog), choices_(choices), block_shift_(block_shift) {}
 
   // nullptr when there is no such segment. The catalog may have grown since the last call.
   const FlowSegment* find(SegmentId id) {
@@ -151,6 +161,8 @@ class FlowPrograms {
 
   const FlowSegment* compile(SegmentId id);
   void compile_before(const RecordShape& shape, LiveSegment& out);
+  void compile_round(LiveSegment& out) const;
+  const Edge* edge_into(const FlowSegment& segment, std::uint32_t block) const;
   bool calls_variant(StringId callee, StringId name);
   void compile_phis(const Segment& from, const Carriers& carriers, FlowSegment& out);
   static bool are_independent(std::span<const Phi> phis);
@@ -161,6 +173,7 @@ class FlowPrograms {
 
   const Catalog& catalog_;
   bool choices_;
+  std::uint32_t block_shift_;
   std::size_t segments_seen_ = 1;  // of the catalog
   std::unordered_map<FunctionId, std::vector<SegmentId>> segments_of_;
   std::unordered_map<FunctionId, Carriers> carriers_;

@@ -46,12 +46,11 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     plane = page.planes.size();
     page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
     ++planes_of_[thread];
-    if (plane == 1) page.calm = std::make_unique<std::uint8_t[]>(page.cell_count());
   }
   Near& near = (*near_)[number % kNear];
   near.begin = number << kPageShift;
+  near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
-  near.calm = page.calm.get();
   near.accesses = page.planes[plane].accesses.get();
   const std::size_t other = plane == 0 ? page.planes.size() - 1 : 0;
   near.others = page.planes[other].cells.get();
@@ -63,7 +62,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);
   near.shift = static_cast<std::uint8_t>(page.shift);
-  near.mine = plane < 126 ? static_cast<std::uint8_t>(1 + 2 * plane) : kNeverCalm;
+  near.always_calm = page.planes.size() == 1 ? static_cast<std::uint8_t>(Calm::kAll) : 0;
   return near;
 }
 
@@ -88,7 +87,6 @@ void Blocks::split(std::uint64_t number, Page& page) {
     copied(plane.cells);
     copied(plane.accesses);
   }
-  copied(page.calm);
   page.shift = block_shift_;
 }
 
@@ -103,11 +101,6 @@ bool Blocks::drop_planes(std::uint64_t number, Page& page, Drop drop) {
   if (std::none_of(page.planes.begin(), page.planes.end(), drop)) return !page.planes.empty();
   far(number, page);
   std::erase_if(page.planes, dropped);
-  if (page.planes.size() <= 1) {
-    page.calm = nullptr;
-  } else {
-    std::memset(page.calm.get(), 0, page.cell_count());
-  }
   return !page.planes.empty();
 }
 
@@ -173,7 +166,7 @@ void Blocks::shrink() {
 std::size_t Blocks::bytes() const {
   std::size_t out = 0;
   for (const auto& [number, page] : pages_) {
-    out += sizeof(Page) + (page->calm != nullptr ? page->cell_count() : 0);
+    out += sizeof(Page);
     for (const Plane& plane : page->planes) {
       out +=
           page->cell_count() * (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));

@@ -1,7 +1,7 @@
 // What every thread knows about every block of memory, in shadow pages.
 //
 // A block has a state for each thread (svd-2005, section 4.2), its *cell*: the unit that the block
-// belongs to, the state, and two bits, in one word. A page of memory has a *plane* of cells for
+// belongs to, the state, and a few bits, in one word. A page of memory has a *plane* of cells for
 // every thread that accesses it, so a thread finds its cells without looking at other threads'. A
 // word of zero is Idle, and so is a cell whose unit has ended.
 //
@@ -11,8 +11,9 @@
 // When a thread accesses a block, all other threads' cells of it must be told. Most pages are used
 // by one thread. Of the others, data that one thread sets up and others use, the other threads'
 // cells have nothing more to learn after the first access of a stretch: they know that the block is
-// shared, and a write has been noted. The page then says for each block, in one byte, which plane's
-// accesses are *calm* in that sense: its reads, or its writes, too.
+// shared, and a write has been noted. The thread's cell then says that its accesses are *calm* in
+// that sense: its reads, or its writes, too. At most one thread is calm at a block: whoever tells
+// the others takes it from them, so what a calm thread does to its own cell need not be told.
 //
 // Programs use mostly words of eight bytes, blocks are four by default. A page therefore starts
 // with cells of eight bytes and is split into cells of the block size by the first access that
@@ -52,18 +53,21 @@ struct Cell {
   std::uint32_t noted : 1 {};  // since the access that it is about, another's has been noted
   std::uint32_t input : 1 {};  // the unit read it before it wrote it
   std::uint32_t state : 3 {};
-  std::uint32_t unit : 27 {};  // 0 = none
+  std::uint32_t calm : 2 {};   // what other threads know already: a bit for reads, one for writes
+  std::uint32_t unit : 25 {};  // 0 = none
 
   BlockState block_state() const { return static_cast<BlockState>(state); }
-  // Everything but the unit: state << 2 | input << 1 | noted.
+  // What the thread itself knows: state << 2 | input << 1 | noted.
   unsigned kind() const { return std::bit_cast<std::uint32_t>(*this) & 31; }
   void set(BlockState next) { state = static_cast<std::uint32_t>(next) & 7; }
   bool operator==(const Cell&) const = default;
 };
 static_assert(sizeof(Cell) == 4);
 
-inline Cell make_cell(UnitId unit, BlockState state, bool input, bool noted) {
+// What becomes of a cell.
+inline Cell make_cell(Cell before, UnitId unit, BlockState state, bool input, bool noted) {
   Cell out;
+  out.calm = before.calm;
   out.unit = unit & kMaxUnit;
   out.set(state);
   out.input = input ? 1 : 0;
@@ -92,7 +96,7 @@ class CellKinds {
 inline constexpr ThreadId kMaxThread = (1u << 17) - 1;
 
 // Which further accesses of other threads change nothing in a cell.
-enum class Calm : std::uint8_t { kNone, kReads, kAll };
+enum class Calm : std::uint8_t { kNone, kReads, kAll = 3 };
 
 class Blocks {
  public:
@@ -104,7 +108,6 @@ class Blocks {
   struct Page {
     unsigned shift = 0;
     std::vector<Plane> planes;
-    std::unique_ptr<std::uint8_t[]> calm;  // by cell; with more than one plane
 
     std::size_t cell_count() const { return kPageBytes >> shift; }
   };
@@ -112,26 +115,20 @@ class Blocks {
   // A page as one thread sees it.
   struct alignas(64) Near {
     Address begin = ~0ull;  // which no page has
+    std::uint64_t key = 0;  // begin and, where an offset of 256 or more would be, the shift
     Cell* cells = nullptr;
-    std::uint8_t* calm = nullptr;  // nullptr: no other thread
     AccessRef* accesses = nullptr;
     const Cell* others = nullptr;  // cells of another plane, if there is one
     std::uint64_t one_cell = 0;    // bit n: an aligned access of n bytes is one cell; twice n: two
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
-    std::uint8_t mine = 0;  // what `calm` holds when this plane's reads are calm; plus 1: writes
+    std::uint8_t always_calm = 0;  // like Cell::calm, of all cells: there is no other thread
 
-    bool is_one(std::uint32_t size) const { return (one_cell >> (size & 63) & 1) != 0; }
-    bool is_two(std::uint32_t size) const { return size == 2u << shift && shift < 5; }
-
-    // kNeverCalm is in no cell, nor is the number above it.
-    bool is_calm_for_reads(std::uint64_t cell) const {
-      return calm == nullptr || static_cast<std::uint8_t>(calm[cell] - mine) <= 1;
-    }
-    bool is_calm_for_writes(std::uint64_t cell) const {
-      return calm == nullptr || calm[cell] == mine + 1;
-    }
+    bool is_calm_for_reads(Cell cell) const { return ((cell.calm | always_calm) & 1) != 0; }
+    bool is_calm_for_writes(Cell cell) const { return ((cell.calm | always_calm) & 2) != 0; }
+    bool is_calm_for_reads(std::uint64_t cell) const { return is_calm_for_reads(cells[cell]); }
+    bool is_calm_for_writes(std::uint64_t cell) const { return is_calm_for_writes(cells[cell]); }
     bool is_calm(std::uint64_t cell, bool writes) const {
       return writes ? is_calm_for_writes(cell) : is_calm_for_reads(cell);
     }
@@ -156,22 +153,29 @@ class Blocks {
                ? &near
                : nullptr;
   }
-  // Where an aligned access of the current thread is, if it is near; `unaligned` as LiveItem has
-  // it.
-  Near* near_here(Address address, std::uint64_t unaligned) {
-    Near& near = (*near_)[(address >> kPageShift) % kNear];
-    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin ? &near : nullptr;
+  // Where an access of the current thread may be; `unaligned` and `shift` as LiveItem has them.
+  Near& near_here(Address address) { return (*near_)[(address >> kPageShift) % kNear]; }
+  // Whether it is there, and one cell.
+  static bool is_one(const Near& near, Address address, std::uint32_t unaligned,
+                     std::uint32_t shift) {
+    return (address & (~(kPageBytes - 1) | unaligned)) + (shift << kKeyShift) == near.key;
   }
-  // An access of the current thread will need the cell of this address, what says who is calm
-  // there, and maybe the cell of another thread.
+  // … and two.
+  static bool is_two(const Near& near, Address address, std::uint32_t unaligned,
+                     std::uint32_t shift) {
+    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin && shift == near.shift + 1u;
+  }
+  static std::uint64_t cell_of(Address address, std::uint32_t shift) {
+    return (address & (kPageBytes - 1)) >> shift;
+  }
+  // An access of the current thread will need the cell of this address, and maybe that of another
+  // thread.
   void expect(Address address) const {
     const Near& near = (*near_)[(address >> kPageShift) % kNear];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
-    if (near.calm == nullptr) return;
-    __builtin_prefetch(near.calm + number);
-    __builtin_prefetch(near.others + number);
+    if (near.always_calm == 0) __builtin_prefetch(near.others + number);
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);
@@ -205,9 +209,18 @@ class Blocks {
     if (near.accesses == nullptr) near.accesses = make_accesses(near);
     near.accesses[cell] = access;
   }
-  static void set_calm(Near& near, std::uint64_t cell, Calm calm) {
-    near.calm[cell] = static_cast<std::uint8_t>(
-        calm == Calm::kNone || near.mine == kNeverCalm ? 0 : near.mine + (calm == Calm::kAll));
+  // Calls tell(cell, its plane) for the other threads' cells; it returns what they know by then.
+  template <typename Tell>
+  static void tell_others(Near& near, std::uint64_t number, Tell tell) {
+    Calm all = Calm::kAll;
+    std::vector<Plane>& planes = near.page->planes;
+    for (std::uint32_t i = 0; i < planes.size(); ++i) {
+      Cell& cell = planes[i].cells[number];
+      if (i == near.plane || cell == Cell()) continue;
+      cell.calm = 0;
+      all = std::min(all, tell(cell, planes[i]));
+    }
+    near.cells[number].calm = static_cast<std::uint32_t>(all) & 3;
   }
 
   // The range was handed out or given back.
@@ -225,11 +238,11 @@ class Blocks {
 
  private:
   static constexpr unsigned kPageShift = 13;
+  static constexpr unsigned kKeyShift = 8;
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;
   static constexpr std::size_t kNear = 512;
-  static constexpr std::uint8_t kNeverCalm = 0xfd;  // planes beyond the 126th
 
   using NearPages = std::array<Near, kNear>;
 

@@ -113,26 +113,19 @@ void Online::bookkeeping(const Event& event) {
 
 void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& event,
                          EventOrdinal ordinal) {
-  Calm all = Calm::kAll;
   const bool reads_only = !is_write(event.kind);
-  std::vector<Blocks::Plane>& planes = near.page->planes;
-  for (std::uint32_t i = 0; i < planes.size(); ++i) {
-    Cell& cell = planes[i].cells[number];
-    if (cell.unit == 0 || i == near.plane || calm_for_all_.has(cell)) continue;
-    if (reads_only && calm_for_reads_.has(cell)) {
-      all = std::min(all, Calm::kReads);
-      continue;
-    }
-    const UnitId unit = blocks_.gone(planes[i].thread) ? 0 : units_.live(cell.unit);
+  Blocks::tell_others(near, number, [&](Cell& cell, const Blocks::Plane& plane) {
+    if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
+    if (reads_only && calm_for_reads_.has(cell)) return Calm::kReads;
+    const UnitId unit = blocks_.gone(plane.thread) ? 0 : units_.live(cell.unit);
     if (unit == 0) {
       cell = Cell();
-      continue;
+      return Calm::kAll;
     }
-    remote_access(cell, unit, planes[i], number, event, ordinal);
-    if (cell.unit != 0 && !calm_for_all_.has(cell))
-      all = std::min(all, calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone);
-  }
-  Blocks::set_calm(near, number, all);
+    remote_access(cell, unit, plane, number, event, ordinal);
+    if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
+    return calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone;
+  });
 }
 
 // What remote_access() would do nothing about.
@@ -228,7 +221,7 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveIt
     if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
-  cell = make_cell(unit, BlockState::kLoaded, true, false);
+  cell = make_cell(cell, unit, BlockState::kLoaded, true, false);
   Blocks::set_access(near, number, access_ref(item.event, thread, ordinal));
   return unit;
 }
@@ -248,7 +241,7 @@ inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, Even
   const UnitId unit = units_.create();
   const AccessRef access = access_ref(event, event.thread, ordinal);
   for (std::uint64_t i = 0; i < run.count; ++i) {
-    cells[i] = make_cell(unit, BlockState::kLoaded, true, false);
+    cells[i] = make_cell(cells[i], unit, BlockState::kLoaded, true, false);
     Blocks::set_access(*run.near, run.first + i, access);
   }
   return unit;
@@ -290,7 +283,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
         continue;
       }
       if (all == 0) all = units_.create();
-      cell = make_cell(all, BlockState::kLoaded, true, false);
+      cell = make_cell(cell, all, BlockState::kLoaded, true, false);
       if (access == 0) access = access_ref(event, event.thread, ordinal);
       Blocks::set_access(*run.near, run.first + i, access);
     }
@@ -317,19 +310,7 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
   } else {
     blocks_.for_each_run(thread, event.address, event.size, store_run);
   }
-  if (event.site >= last_store_units_.size() || last_store_units_[event.site] != owner)
-    remember_store(event, event.thread, event.address, ordinal, owner);
-}
-
-void Online::remember_store(const Event& event, ThreadId thread, Address address,
-                            EventOrdinal ordinal, UnitId owner) {
-  if (event.site >= last_store_units_.size()) {
-    last_store_units_.resize(event.site + 1);
-    last_stores_.resize(event.site + 1);
-  }
-  last_store_units_[event.site] = owner;
-  last_stores_[event.site] = {std::min(thread, kMaxThread), access_ref(event, thread, ordinal),
-                              address, event.size};
+  remember_store(event, event.thread, event.address, ordinal, owner);
 }
 
 Online::Tag Online::with_address(const Event& event, Tag tag, Tags address) {
@@ -427,9 +408,8 @@ std::vector<UnitMember> Online::members(UnitId unit) {
         if (cell.input != 0 && units_.live(cell.unit) == wanted)
           add(remembered(access, thread, address, size), true);
       });
-  for (SiteId site = 0; site < last_stores_.size(); ++site) {
-    const LastStore& last = last_stores_[site];
-    if (units_.live(last_store_units_[site]) == wanted)
+  for (const LastStore& last : last_stores_) {
+    if (units_.live(last.unit) == wanted)
       add(remembered(last.access, last.thread, last.address, last.size), false);
   }
   std::vector<UnitMember> out;
@@ -462,7 +442,7 @@ void Online::collect_when_due() {
       };
       cells(false);
       cells(true);
-      for (UnitId& unit : last_store_units_) renumbering.weak(unit);
+      for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
     blocks_.shrink();
     collect_units_at_ =

@@ -64,6 +64,7 @@
 #include "trace/execution.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -149,32 +150,34 @@ class Online {
   bool choices() const { return options_.merge_control; }
   void expect(Address address) const { blocks_.expect(address); }
   void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
+  std::uint32_t block_shift() const {
+    return static_cast<std::uint32_t>(std::countr_zero(options_.block_size));
+  }
   // Accesses of one or two cells, for the usual options.
   [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
                                                ThreadId thread, EventOrdinal ordinal, Tag& value) {
-    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
-    if (near == nullptr || !glances_) [[unlikely]]
-      return false;
-    const std::uint64_t number = Blocks::cell_of(*near, address);
-    if (!near->is_one(item.event.size)) [[unlikely]]
-      return load_two(*near, number, item.event.size, value);
-    const Cell cell = near->cells[number];
+    Blocks::Near& near = blocks_.near_here(address);
+    if (!Blocks::is_one(near, address, item.unaligned, item.shift) || !glances_) [[unlikely]]
+      return glances_ && load_two(near, item, address, value);
+    const std::uint64_t number = Blocks::cell_of(address, item.shift);
+    const Cell cell = near.cells[number];
     const bool again =
-        near->is_calm_for_reads(number) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
-    value = again ? tag_of(cell) : load_cell(*near, number, item, address, thread, ordinal);
+        near.is_calm_for_reads(cell) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
+    value = again ? tag_of(cell) : load_cell(near, number, item, address, thread, ordinal);
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
   [[gnu::always_inline]] bool store_at_a_glance(const LiveItem& item, Address address,
                                                 ThreadId thread, EventOrdinal ordinal, Tags data,
                                                 Tags addresses, Control control) {
-    Blocks::Near* const near = blocks_.near_here(address, item.unaligned);
-    if (near == nullptr || !glances_) [[unlikely]]
+    Blocks::Near& near = blocks_.near_here(address);
+    if (!glances_) [[unlikely]]
       return false;
-    const std::uint64_t number = Blocks::cell_of(*near, address);
-    const bool two = !near->is_one(item.event.size);
-    if (!near->is_calm_for_writes(number)) return false;
-    if (two && !(near->is_two(item.event.size) && near->is_calm_for_writes(number + 1)))
+    const bool two = !Blocks::is_one(near, address, item.unaligned, item.shift);
+    if (two && !Blocks::is_two(near, address, item.unaligned, item.shift)) [[unlikely]]
+      return false;
+    Cell* const cells = near.cells + Blocks::cell_of(near, address);
+    if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
       return false;
     if (units_.any_noted() && !(are_calm(std::min(thread, kMaxThread), addresses) &&
                                 units_.is_calm(std::min(thread, kMaxThread), control))) {
@@ -182,20 +185,18 @@ class Online {
     }
     UnitId owner = 0;
     for (std::uint32_t i = 0; i < data.size(); ++i) {
-      if (data[i] >= kSetBit) return false;
-      const UnitId unit = units_.live(data[i] & ~kComputed);
+      const UnitSet one = data[i];
+      if (one >= kSetBit) return false;
+      if ((one & ~kComputed) == owner) continue;
+      const UnitId unit = units_.live(one & ~kComputed);
       if (units_.noted(unit)) return false;
       owner = units_.merge(owner, unit);
     }
     if (owner == 0) owner = units_.create();
-    Cell* const cells = near->cells + number;
     if (cells[0].unit != owner || !kStoredAgain.has(cells[0])) cells[0] = stored(cells[0], owner);
     if (two && (cells[1].unit != owner || !kStoredAgain.has(cells[1])))
       cells[1] = stored(cells[1], owner);
-    if (item.event.site >= last_store_units_.size() ||
-        last_store_units_[item.event.site] != owner) {
-      remember_store(item.event, thread, address, ordinal, owner);
-    }
+    remember_store(item.event, thread, address, ordinal, owner);
     return true;
   }
 
@@ -223,6 +224,7 @@ class Online {
 
   // A statement's first store for the last of its units, for the drawing of that unit.
   struct LastStore {
+    UnitId unit{};
     ThreadId thread{};
     AccessRef access{};
     Address address{};
@@ -310,11 +312,11 @@ class Online {
   UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
   // Two cells that are alike and that their unit has read before.
-  bool load_two(const Blocks::Near& near, std::uint64_t number, std::uint32_t size, Tag& value) {
-    if (!near.is_two(size)) return false;
-    const Cell cell = near.cells[number];
-    if (near.cells[number + 1] != cell || !kReadAgain.has(cell) ||
-        !near.is_calm_for_reads(number) || !near.is_calm_for_reads(number + 1) ||
+  bool load_two(const Blocks::Near& near, const LiveItem& item, Address address, Tag& value) {
+    if (!Blocks::is_two(near, address, item.unaligned, item.shift)) return false;
+    const Cell* const cells = near.cells + Blocks::cell_of(near, address);
+    const Cell cell = cells[0];
+    if (cells[1] != cell || !kReadAgain.has(cell) || !near.is_calm_for_reads(cell) ||
         !units_.is_live_root(cell.unit)) {
       return false;
     }
@@ -336,7 +338,7 @@ class Online {
     }
     const bool input = before == owner && cell.input != 0;
     const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-    return make_cell(owner, state, input, stays && cell.noted != 0);
+    return make_cell(cell, owner, state, input, stays && cell.noted != 0);
   }
   // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
   static constexpr CellKinds kStoredAgain =
@@ -363,7 +365,14 @@ class Online {
   }
   // Of `event`, but of this thread and at this address.
   void remember_store(const Event& event, ThreadId thread, Address address, EventOrdinal ordinal,
-                      UnitId owner);
+                      UnitId owner) {
+    if (event.site >= last_stores_.size()) [[unlikely]]
+      last_stores_.resize(event.site + 1);
+    LastStore& last = last_stores_[event.site];
+    if (last.unit == owner) return;
+    last = {owner, std::min(thread, kMaxThread), access_ref(event, thread, ordinal), address,
+            event.size};
+  }
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
@@ -385,8 +394,7 @@ class Online {
   std::vector<LastContext> last_context_;  // by site
   std::uint64_t moment_ = 1;
   ThreadId moment_thread_ = ~0u;
-  std::vector<UnitId> last_store_units_;  // by site
-  std::vector<LastStore> last_stores_;    // by site
+  std::vector<LastStore> last_stores_;  // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;

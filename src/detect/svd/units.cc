@@ -214,10 +214,15 @@ Control Units::new_control(SegmentId branch, UnitSet condition, Control outer) {
 }
 
 Control Units::without(SegmentId branch, Control control) {
-  kept_.clear();
+  if (controls_[control].absent == branch) return control;
   Control at = control;
-  for (; at != 0 && controls_[at].branch != branch; at = controls_[at].outer) kept_.push_back(at);
-  if (at == 0) return control;
+  while (at != 0 && controls_[at].branch != branch) at = controls_[at].outer;
+  if (at == 0) {
+    controls_[control].absent = branch;
+    return control;
+  }
+  kept_.clear();
+  for (Control above = control; above != at; above = controls_[above].outer) kept_.push_back(above);
   at = controls_[at].outer;
   for (; !kept_.empty(); kept_.pop_back()) {
     const ControlNode node = controls_[kept_.back()];

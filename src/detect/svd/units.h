@@ -44,8 +44,8 @@ inline constexpr std::uint32_t kSetBit = 0x80000000u;
 // Of one unit in a set: the value was computed by the thread, that is read from a block it wrote.
 inline constexpr std::uint32_t kComputed = 0x40000000u;
 
-// Units have 27 bits in a block's cell; those beyond are one.
-inline constexpr UnitId kMaxUnit = (1u << 27) - 1;
+// Units have 25 bits in a block's cell; those beyond are one.
+inline constexpr UnitId kMaxUnit = (1u << 25) - 1;
 // Lives for ever, has no notes and is never merged.
 inline constexpr UnitId kNobody = 1;
 
@@ -120,7 +120,8 @@ class Units {
   Control control(SegmentId branch, UnitSet condition, Control outer) {
     const ControlNode& last = controls_[outer];
     if (last.branch == branch && last.condition == condition) return outer;  // a loop's, usually
-    if (condition == 0 && (last.branches & bit_of(branch)) == 0) return outer;
+    const bool not_there = (last.branches & bit_of(branch)) == 0 || last.absent == branch;
+    if (condition == 0 && not_there) return outer;
     return new_control(branch, condition, outer);
   }
   template <typename Visit>  // visit(condition)
@@ -199,6 +200,7 @@ class Units {
     SegmentId branch{};
     UnitSet condition{};
     Control outer{};
+    SegmentId absent{};           // a branch that was looked for in the list and is not there
     std::uint64_t asked = ~0ull;  // alarms when neither it nor an outer one had notes
     std::uint64_t branches{};     // a bit for each branch of the list, several to a bit
   };
@@ -213,7 +215,7 @@ class Units {
   Control add_control(SegmentId branch, UnitSet condition, Control outer,
                       std::uint64_t asked = ~0ull) {
     return static_cast<Control>(controls_.push_back(
-        {branch, condition, outer, asked, controls_[outer].branches | bit_of(branch)}));
+        {branch, condition, outer, 0, asked, controls_[outer].branches | bit_of(branch)}));
   }
 
   void forget_sets();
