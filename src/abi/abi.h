@@ -49,6 +49,13 @@
  * says enough: the block writes nothing, and the slots of those that follow it have its distance in
  * `before`. The segment happened right before theirs, and so in turn did what is before it.
  *
+ * Joined records. Calls of small functions that call nothing themselves are copied to where they are
+ * called (instrument/joined.h). One slot record, HEDDLE_SLOT_JOINED, stands for everything from
+ * there to the next thing that needs a record of its own: segments, and calls with Enter, the one
+ * segment of their function, and Leave. Its words are those of the parts in their order: of a
+ * segment, its own; of a call, the object if its function is a method, and the words of its segment.
+ * It is paused and continued like a segment.
+ *
  * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
  * them is asked for ahead, so that a run that records nothing can turn these instructions into
  * no-operations; what is left of a record then is the test of the limit and the moving cursor. An
@@ -107,7 +114,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 6
+#define HEDDLE_ABI_VERSION 7
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -127,6 +134,12 @@ enum heddle_slot_kind {
   HEDDLE_SLOT_LIBCALL =
       6, /* index = site; the ranges that the wrapped libc call reports belong to it */
   HEDDLE_SLOT_LOOP = 7, /* index = loop in the unit's layout; words: see "loops" above */
+  /* index = how many slots after this one say what it is joined from; words: see "joined records"
+   * above. No record has one of those slots as its header: */
+  HEDDLE_SLOT_JOINED = 8,
+  HEDDLE_SLOT_PART = 9,       /* index = the slot of a segment, with accesses or without */
+  HEDDLE_SLOT_CALL_PART = 10, /* index = the slot of an Enter; followed by a … */
+  HEDDLE_SLOT_CALL_SITE = 11, /* index = site of the call */
 };
 
 #define HEDDLE_LOOP_FEWEST 4u         /* rounds of a plain loop: fewer would not pay … */

@@ -203,6 +203,9 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
       leave(slot->id, out);
     } else if (slot->kind == HEDDLE_SLOT_FLOW_SEGMENT) {
       if (flow_) add_segments(*unit, *slot, out);
+    } else if (slot->kind == HEDDLE_SLOT_JOINED) {
+      segment_slowly(*unit, *slot, words.subspan(at, std::size_t{1} + slot->words), Tail::kWhole,
+                     false, out);
     } else {
       break;
     }
@@ -235,6 +238,7 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
   std::uint64_t slot_count = 0;
   const CompiledSlot* slots = nullptr;
   const CompiledCall* whole_calls = nullptr;
+  const std::vector<Joined>* all_joined = nullptr;
   Execution* to = executions_->data() + executions_->size();
   const Execution* const room_end = executions_->data() + ExecutionBuffer::kRoom;
   while (record < end && to < room_end) {
@@ -248,10 +252,22 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       slot_count = unit->slots.size();
       slots = unit->slots.data();
       whole_calls = unit->calls.data();
+      all_joined = &unit->joined;
       continue;
     }
     const CompiledSlot& slot = slots[number];
-    if (slot.shape == 0 || slot.words >= end - record) break;
+    if (slot.words >= end - record) break;
+    if (slot.joined != 0) {
+      const Joined& joined = (*all_joined)[slot.joined - 1];
+      const std::vector<JoinedExecution>& parts = flow ? joined.flow : joined.executions;
+      if (parts.size() > static_cast<std::size_t>(room_end - to)) break;
+      for (const JoinedExecution& part : parts) {
+        *to++ = Execution::of(part.shape, thread, record + part.shift, part.site);
+      }
+      record += std::size_t{1} + slot.words;
+      continue;
+    }
+    if (slot.shape == 0) break;
     SiteId site = 0;
     if (slot.kind == HEDDLE_SLOT_ENTER) {
       site = units_.site_of_flag(record[1]);
@@ -309,6 +325,7 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
   if (size > words.size()) return Error{"a record does not fit its block"};
   switch (slot.kind) {
     case HEDDLE_SLOT_SEGMENT:
+    case HEDDLE_SLOT_JOINED:
       segment_slowly(*unit, slot, words.first(size), tail, resumed, out);
       break;
     case HEDDLE_SLOT_FLOW_SEGMENT:
@@ -335,8 +352,8 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       if (!loop_.under_way()) break;
       loop_words_ = size;
       return std::size_t{0};
-    default:  // units with other kinds are refused
-      break;
+    default:
+      return Error{fmt::format("a record names a slot at {:#x} that has none", address)};
   }
   return size;
 }
@@ -364,14 +381,25 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
   const bool may_miss = tail == Tail::kCut || paused;
   const auto items = unit.items_of(slot);
   const std::size_t first = resumed ? std::min<std::size_t>(state_->paused_item, items.size()) : 0;
-  if (flow_ && !resumed) add_segments(unit, slot, out);
+  if (flow_ && !resumed && slot.joined == 0) add_segments(unit, slot, out);
+  std::span<const JoinedEvent> between;
+  if (slot.joined != 0) between = unit.joined[slot.joined - 1].events;
+  const auto add_between = [&](std::size_t item, bool now) {
+    for (; !between.empty() && between[0].item <= item; between = between.subspan(1)) {
+      if (now) joined_event(between[0], words, out);
+    }
+  };
+  if (resumed && first > 0) add_between(first - 1, false);
   std::size_t i = first;
   for (; i < items.size(); ++i) {
     const CompiledItem& item = items[i];
-    if (flag_known && item.flag == flag && !(resumed && i == first)) break;
+    // A joined record may have the same site more than once: it paused where no word follows yet.
+    const bool is_next = item.words > slot.words || words[item.words] == 0;
+    if (flag_known && item.flag == flag && is_next && !(resumed && i == first)) break;
     const std::uint64_t base = item.base == 0 ? header : words[item.base];
     if (may_miss && base == 0) break;
     if (may_miss && item.next > item.words && words[item.next - 1u] == 0) break;
+    add_between(i, true);
     Event* const event = out.room(1);  // where it stays: see common_records
     *event = item.event;
     event->thread = thread_;
@@ -393,7 +421,23 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
     event->size = (length_plus_one - 1) & kLargestRange;
     out.added(1);
   }
+  if (i == items.size()) add_between(i, true);
   state_->paused_item = static_cast<std::uint32_t>(i);
+}
+
+void Decoder::joined_event(const JoinedEvent& joined, std::span<const std::uint64_t> words,
+                           EventBuffer& out) {
+  switch (joined.kind) {
+    case JoinedEvent::Kind::kSegment:
+      if (flow_) add_segment(joined.id, out);
+      break;
+    case JoinedEvent::Kind::kEnter:
+      enter(joined.id, joined.site, joined.object != 0 ? words[joined.object] : 0, 0, out);
+      break;
+    case JoinedEvent::Kind::kLeave:
+      leave(joined.id, out);
+      break;
+  }
 }
 
 Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words, Tail,
@@ -519,14 +563,20 @@ Status Decoder::unit(std::span<const std::uint64_t> words) {
 }
 
 void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out) {
-  state_->calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
+  enter(slot.id, units_.site_of_flag(record[1]), slot.has_this ? record[2] : 0,
+        slot.has_frame ? record[slot.words] : 0, out);
+}
+
+void Decoder::enter(FunctionId function, SiteId site, Address object, std::uint64_t frame,
+                    EventBuffer& out) {
+  state_->calls.push_back({.function = function, .frame = frame});
   Event* event = out.room(1);
   *event = Event{};
   event->kind = EventKind::kEnter;
   event->thread = thread_;
-  event->site = units_.site_of_flag(record[1]);
-  event->address = slot.has_this ? record[2] : 0;
-  event->value = slot.id;
+  event->site = site;
+  event->address = object;
+  event->value = function;
   out.added(1);
 }
 

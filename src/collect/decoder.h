@@ -115,6 +115,10 @@ class Decoder {
   void text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out);
   Status unit(std::span<const std::uint64_t> words);
   void enter(const CompiledSlot& slot, const std::uint64_t* record, EventBuffer& out);
+  void enter(FunctionId function, SiteId site, Address object, std::uint64_t frame,
+             EventBuffer& out);
+  void joined_event(const JoinedEvent& joined, std::span<const std::uint64_t> words,
+                    EventBuffer& out);
   void leave(FunctionId function, EventBuffer& out);
   void resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer& out);
   void pop_to(std::size_t depth, EventBuffer& out);

@@ -83,6 +83,17 @@ std::size_t Decoder::filtered(std::span<const std::uint64_t> words, std::size_t 
           return static_cast<std::size_t>(record - words.data());
         }
         break;
+      case Form::kJoined:
+        for (unsigned i = 0; i < form.look_count; ++i) {
+          const Forms::Part& part = unit->parts[form.looks + i];
+          const std::uint64_t* const counted_from = record + part.shift;
+          if (part.form.code == Form::kManyItems) {
+            to.slowly(part.form, counted_from, part.site);
+          } else {
+            to.by_windows(part.form, part.form.window_count, counted_from, part.site);
+          }
+        }
+        break;
       case Form::kEnter: {
         const CompiledSlot& slot = unit->unit->slots[number];
         const SiteId site = units_.site_of_flag(record[1]);

@@ -131,16 +131,30 @@ const Forms::OfUnit& Forms::of(const Unit& unit, std::span<const RecordShape* co
   if (unit.number >= units_.size()) units_.resize(unit.number + 1);
   std::unique_ptr<const OfUnit>& known = units_[unit.number];
   if (known != nullptr) return *known;
-  OfUnit made{.unit = &unit, .slots = {}, .calls = {}};
+  OfUnit made{.unit = &unit, .slots = {}, .calls = {}, .parts = {}};
   for (const CompiledSlot& slot : unit.slots) {
-    made.slots.push_back(slot.shape != 0 ? compile(slot.shape, *shapes[slot.shape])
-                                         : ranges(unit, slot));
+    made.slots.push_back(slot.shape != 0    ? compile(slot.shape, *shapes[slot.shape])
+                         : slot.joined != 0 ? join(slot, shapes, made)
+                                            : ranges(unit, slot));
   }
   for (const CompiledCall& call : unit.calls) {
     made.calls.push_back(compile(call.shape, *shapes[call.shape]));
   }
   known = std::make_unique<const OfUnit>(std::move(made));
   return *known;
+}
+
+Form Forms::join(const CompiledSlot& slot, std::span<const RecordShape* const> shapes,
+                 OfUnit& unit) {
+  Form form;
+  form.code = Form::kJoined;
+  form.words = slot.words;
+  form.looks = static_cast<std::uint32_t>(unit.parts.size());
+  for (const JoinedExecution& part : unit.unit->joined[slot.joined - 1].executions) {
+    unit.parts.push_back({compile(part.shape, *shapes[part.shape]), part.site, part.shift});
+  }
+  form.look_count = static_cast<std::uint16_t>(unit.parts.size() - form.looks);
+  return form;
 }
 
 Form Forms::compile(ShapeId id, const RecordShape& shape) {

@@ -69,6 +69,7 @@ struct Form {
     kLoop,
     kManyItems,  // more than an execution has bits for
     kRanges,     // some with sizes that are known only when it runs
+    kJoined,     // `looks` is the number of its first part in OfUnit::parts, look_count how many
     kSegment,
     kOneLook,
     kTwoLooks,
@@ -95,10 +96,13 @@ struct Form {
 // accesses: where several meet in one granule, the last of all is remembered.
 class Forms {
  public:
+  // Of a joined record.
+  struct Part;
   struct OfUnit {
     const Unit* unit;
     std::vector<Form> slots;
     std::vector<Form> calls;
+    std::vector<Part> parts;
   };
 
   const OfUnit& of(const Unit& unit, std::span<const RecordShape* const> shapes);
@@ -107,12 +111,19 @@ class Forms {
 
  private:
   Form compile(ShapeId shape, const RecordShape& of);
+  Form join(const CompiledSlot& slot, std::span<const RecordShape* const> shapes, OfUnit& unit);
   void add_looks(Form& form, const RecordShape& shape);
   void add_windows(Form& form);
 
   std::vector<std::unique_ptr<const OfUnit>> units_;  // by their numbers
   std::vector<Look> looks_;
   std::vector<Window> windows_;
+};
+
+struct Forms::Part {
+  Form form;
+  SiteId site{};
+  std::int32_t shift{};  // from the record to what its words are counted from
 };
 
 }  // namespace heddle::collect

@@ -186,6 +186,129 @@ bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const Compile
   return compiler.words() == slot.words + 1u;
 }
 
+// Puts a joined record together from slots that are compiled.
+class JoinedCompiler {
+ public:
+  JoinedCompiler(const Parts& parts, const CatalogRemap& remap, Unit& unit)
+      : parts_(parts), remap_(remap), unit_(unit) {}
+
+  // False: they do not fit together.
+  bool add(std::size_t number) {
+    number_ = number;
+    const std::size_t end = number + 1 + parts_.slots[number].index;
+    if (end > parts_.slots.size()) return false;
+    for (std::size_t at = number + 1; at < end; ++at) {
+      const heddle_slot& part = parts_.slots[at];
+      if (part.index >= unit_.slots.size()) return false;
+      const CompiledSlot& of = unit_.slots[part.index];
+      if (part.kind == HEDDLE_SLOT_PART) {
+        if (!add_segment(part.index, of)) return false;
+      } else if (part.kind == HEDDLE_SLOT_CALL_PART && at + 1 < end &&
+                 parts_.slots[at + 1].kind == HEDDLE_SLOT_CALL_SITE) {
+        if (!add_call(of, parts_.slots[++at].index)) return false;
+      } else {
+        return false;
+      }
+    }
+    CompiledSlot& slot = unit_.slots[number];
+    if (words_ != slot.words || joined_.flow.size() > kMostParts) return false;
+    slot.first_item = static_cast<std::uint32_t>(unit_.items.size());
+    slot.item_count = static_cast<std::uint32_t>(items_.size());
+    unit_.items.insert(unit_.items.end(), items_.begin(), items_.end());
+    unit_.joined.push_back(std::move(joined_));
+    slot.joined = static_cast<std::uint32_t>(unit_.joined.size());
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMostParts = 400;
+
+  bool add_segment(std::size_t number, const CompiledSlot& segment) {
+    const bool has_items = segment.kind == HEDDLE_SLOT_SEGMENT && segment.simple;
+    if (!has_items && segment.kind != HEDDLE_SLOT_FLOW_SEGMENT) return false;
+    RecordShape shape = take_items(number, segment);
+    shape.kind = RecordShape::Kind::kSegment;
+    shape.id = segment.id;
+    shape.before = unit_.implied[segment.implied];
+    const ShapeId id = unit_.add(std::move(shape));
+    if (has_items) joined_.executions.push_back({.shape = id});
+    joined_.flow.push_back({.shape = id});
+    return true;
+  }
+
+  bool add_call(const CompiledSlot& enter, std::uint32_t call_site) {
+    if (enter.kind != HEDDLE_SLOT_ENTER || enter.call == 0) return false;
+    if (call_site >= remap_.sites.size()) return false;
+    const SiteId site = remap_.sites[call_site];
+    const CompiledCall& call = unit_.calls[enter.call - 1];
+    const CompiledSlot& segment = *unit_.slot_at(call.segment);
+    const CompiledSlot& leave = *unit_.slot_at(call.leave);
+    // Where a shape's words are counted from, the object is word 2.
+    const auto object = static_cast<std::uint16_t>(enter.has_this ? ++words_ : 0);
+    const std::int32_t shift = object != 0 ? object - 2 : 0;
+    event({.kind = JoinedEvent::Kind::kEnter, .object = object, .id = enter.id, .site = site});
+    RecordShape inside = take_items(segment_number(call), segment);
+    RecordShape whole = inside;
+    for (ShapeItem& item : whole.items) {
+      if (item.base == 0 && shift != 0) return false;
+      item.base -= static_cast<std::uint32_t>(shift);
+    }
+    event({.kind = JoinedEvent::Kind::kLeave, .id = enter.id});
+    whole.kind = RecordShape::Kind::kCall;
+    whole.id = enter.id;
+    whole.has_object = enter.has_this;
+    joined_.executions.push_back({unit_.add(std::move(whole)), site, shift});
+    inside.kind = RecordShape::Kind::kSegment;
+    inside.id = segment.id;
+    inside.before = unit_.implied[segment.implied];
+    joined_.flow.push_back({enter.shape, site, shift});
+    joined_.flow.push_back({.shape = unit_.add(std::move(inside))});
+    joined_.flow.push_back({.shape = leave.shape});
+    return true;
+  }
+
+  std::size_t segment_number(const CompiledCall& call) const {
+    return (call.segment - unit_.slots_begin) / sizeof(heddle_slot);
+  }
+
+  void event(JoinedEvent event) {
+    event.item = static_cast<std::uint32_t>(items_.size());
+    joined_.events.push_back(event);
+  }
+
+  // The segment's items follow, with its words.
+  RecordShape take_items(std::size_t number, const CompiledSlot& segment) {
+    for (const SegmentId before : unit_.implied[segment.implied]) {
+      event({.kind = JoinedEvent::Kind::kSegment, .id = before});
+    }
+    event({.kind = JoinedEvent::Kind::kSegment, .id = segment.id});
+    RecordShape shape;
+    shape.words = parts_.slots[number_].words;
+    for (CompiledItem item : unit_.items_of(segment)) {
+      // What is counted from the header is counted from another one now.
+      if (item.base == 0) {
+        item.event.address += (number - number_) * sizeof(heddle_slot);
+      } else {
+        item.base = static_cast<std::uint16_t>(item.base + words_);
+      }
+      item.words = static_cast<std::uint16_t>(item.words + words_);
+      item.next = static_cast<std::uint16_t>(item.next + words_);
+      shape.items.push_back({.event = item.event, .base = item.base});
+      items_.push_back(item);
+    }
+    words_ += segment.words;
+    return shape;
+  }
+
+  const Parts& parts_;
+  const CatalogRemap& remap_;
+  Unit& unit_;
+  std::size_t number_ = 0;
+  unsigned words_ = 0;
+  std::vector<CompiledItem> items_;
+  Joined joined_;
+};
+
 }  // namespace
 
 Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy) {
@@ -213,6 +336,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
   unit->slots_begin = reinterpret_cast<std::uint64_t>(parts.unit.slots);
   unit->slots_end = unit->slots_begin + parts.slots.size() * sizeof(heddle_slot);
   unit->flags_begin = reinterpret_cast<std::uint64_t>(parts.unit.site_flags);
+  unit->first_shape = static_cast<ShapeId>(shapes_.size());
   unit->sites.assign(remap.sites.begin(), remap.sites.end());
   unit->name = parts.name;
   unit->slots.reserve(parts.slots.size());
@@ -275,6 +399,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         if (raw.index >= own.sites.size()) return damaged(parts.name, "a slot's site");
         slot.id = remap.sites[raw.index];
         break;
+      case HEDDLE_SLOT_JOINED:  // when all others are known
+      case HEDDLE_SLOT_PART:
+      case HEDDLE_SLOT_CALL_PART:
+      case HEDDLE_SLOT_CALL_SITE:
+        break;
       default:
         return damaged(parts.name, "a slot's kind");
     }
@@ -286,6 +415,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
                                                                                          : 0);
   }
   add_calls(*unit, functions);
+  for (std::size_t i = 0; i < parts.slots.size(); ++i) {
+    if (parts.slots[i].kind == HEDDLE_SLOT_JOINED && !JoinedCompiler(parts, remap, *unit).add(i)) {
+      return damaged(parts.name, "what is joined");
+    }
+  }
   for (const auto& shape : unit->shapes) shapes_.push_back(shape.get());
   if (!unit->slots.empty()) {
     const auto place = std::upper_bound(
@@ -299,7 +433,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
 }
 
 // Of what can be an execution. Its number holds once all of the unit's shapes are in shapes_.
-void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) const {
+void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) {
   switch (slot.kind) {
     case HEDDLE_SLOT_SEGMENT:
       if (!slot.simple) return;
@@ -326,13 +460,12 @@ void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) con
   for (const CompiledItem& item : unit.items_of(slot)) {
     shape.items.push_back({.event = item.event, .base = item.base});
   }
-  slot.shape = static_cast<ShapeId>(shapes_.size() + unit.shapes.size());
-  unit.shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
+  slot.shape = unit.add(std::move(shape));
 }
 
 // Of functions with one enter, one leave and one segment, which is simple. Whether they follow one
 // another is seen when they are executed.
-void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) const {
+void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) {
   struct Parts {
     std::size_t enter = 0, segment = 0, leave = 0;
     int enters = 0, segments = 0, leaves = 0;
@@ -368,21 +501,21 @@ void UnitTable::add_calls(Unit& unit, const std::vector<FunctionId>& functions) 
     const auto address = [&](std::size_t slot) {
       return unit.slots_begin + slot * sizeof(heddle_slot);
     };
-    unit.calls.push_back({.shape = static_cast<ShapeId>(shapes_.size() + unit.shapes.size()),
+    unit.calls.push_back({.shape = unit.add(std::move(shape)),
                           .segment_at = segment_at,
                           .leave_at = leave_at,
                           .segment = address(parts.segment),
                           .leave = address(parts.leave)});
     enter.call = static_cast<std::uint32_t>(unit.calls.size());
-    unit.shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
   }
 }
 
 void UnitTable::remove(std::uint64_t address) {
   for (auto& unit : units_) {
     if (unit->address != address) continue;
-    for (const CompiledSlot& slot : unit->slots) removed_shapes_.push_back(slot.shape);
-    for (const CompiledCall& call : unit->calls) removed_shapes_.push_back(call.shape);
+    for (std::size_t i = 0; i < unit->shapes.size(); ++i) {
+      removed_shapes_.push_back(static_cast<ShapeId>(unit->first_shape + i));
+    }
     const bool known = std::any_of(gone_.begin(), gone_.end(),
                                    [&](const auto& other) { return other->name == unit->name; });
     (known ? removed_ : gone_).push_back(std::move(unit));

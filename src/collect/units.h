@@ -15,6 +15,7 @@
 #include "abi/abi.h"
 #include "abi/layout.h"
 #include "base/result.h"
+#include "collect/joined.h"
 #include "trace/catalog.h"
 #include "trace/catalog_merge.h"
 #include "trace/execution.h"
@@ -46,6 +47,7 @@ struct CompiledSlot {
   ShapeId shape{};          // of a simple segment, a loop, an enter or a leave; else 0
   std::uint32_t call{};     // an enter: number in Unit::calls, plus one; 0: none
   std::uint32_t implied{};  // a segment: number in Unit::implied; 0: none
+  std::uint32_t joined{};   // number in Unit::joined, plus one; 0: not joined
   std::uint32_t first_item{};
   std::uint32_t item_count{};
   std::uint8_t kind{};    // heddle_slot_kind
@@ -71,13 +73,21 @@ struct Unit {
   std::uint64_t slots_begin{};
   std::uint64_t slots_end{};
   std::uint64_t flags_begin{};
+  ShapeId first_shape{};      // its shapes have the numbers from there on
   std::vector<SiteId> sites;  // in the trace's catalog; one for each flag
   std::vector<CompiledSlot> slots;
   std::vector<CompiledCall> calls;
   std::vector<CompiledItem> items;
   std::vector<std::vector<SegmentId>> implied{{}};  // what happened before a segment, in order
+  std::vector<Joined> joined;
   std::vector<std::unique_ptr<const RecordShape>> shapes;
   std::string name;
+
+  // Its number.
+  ShapeId add(RecordShape shape) {
+    shapes.push_back(std::make_unique<const RecordShape>(std::move(shape)));
+    return static_cast<ShapeId>(first_shape + shapes.size() - 1);
+  }
 
   // The slot at this address, nullptr when there is none: no multiple of a slot's size, or beyond.
   const CompiledSlot* slot_at(std::uint64_t slot) const {
@@ -135,8 +145,8 @@ class UnitTable {
  private:
   const Unit* find_slowly(std::uint64_t slot);
   const Unit* find_by_flag(std::uint64_t flag);
-  void add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) const;
-  void add_calls(Unit& unit, const std::vector<FunctionId>& functions) const;
+  static void add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape);
+  static void add_calls(Unit& unit, const std::vector<FunctionId>& functions);
 
   CatalogMerger merger_;
   std::uint32_t added_ = 0;

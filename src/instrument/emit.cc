@@ -232,6 +232,7 @@ void Emitter::emit_segment(const Step& step, unsigned& room) {
   for (const PlannedItem& item : step.items) {
     llvm::Instruction* access = item.access.instruction;
     builder.SetInsertPoint(access);
+    if (item.object != nullptr) put(builder, item.word - 1, item.object);
     point(builder, item);
     put_item(builder, item);
     if (!item.layout.outcome) continue;
@@ -254,9 +255,7 @@ void Emitter::emit_mark(const Step& step, unsigned& room) {
   unsigned word = 1;
   if (called_from != nullptr) put(builder, word++, called_from);
   if (step.kind == Step::Kind::kEnter && plan_.method) {
-    unsigned number = 0;
-    while (function_.getArg(number)->hasStructRetAttr()) ++number;
-    put(builder, word++, function_.getArg(number));
+    put(builder, word++, function_.getArg(plan_.object_argument));
   }
   if (step.kind == Step::Kind::kResync || (step.kind == Step::Kind::kEnter && plan_.frame)) {
     put(builder, word, frame_);

@@ -439,7 +439,10 @@ FunctionPlan Planner::run(Function entry) {
   scan();
   marks_ = wants_marks();
   FunctionPlan plan{.function = &function_, .blocks = {}};
-  plan.method = (entry.flags & Function::kMethod) != 0 && this_argument(function_) != nullptr;
+  if (const llvm::Argument* object = this_argument(function_)) {
+    plan.method = (entry.flags & Function::kMethod) != 0;
+    plan.object_argument = object->getArgNo();
+  }
   plan.frame = frame_ && marks_;
   plan.passes_calls = !marks_ && !function_.isPresplitCoroutine();
   if (plan.frame) entry.flags |= Function::kCatchesJumps;

@@ -21,7 +21,8 @@ struct PlannedItem {
   Access access;
   SiteId site{};
   LayoutItem layout;
-  unsigned word{};  // number of its first word in the record; the header is word 0
+  unsigned word{};        // number of its first word in the record; the header is word 0
+  llvm::Value* object{};  // the first of a joined call of a method: goes into the word before
 };
 
 // One thing to emit, in the order of the block.
@@ -50,7 +51,8 @@ struct BlockPlan {
 
 struct FunctionPlan {
   llvm::Function* function{};
-  bool method{};                  // Enter records `this`
+  bool method{};                  // Enter records `this` …
+  unsigned object_argument{};     // … which is this argument
   bool frame{};                   // Enter and Resync record a token of the activation
   bool passes_calls{};            // no unit of work: what it calls was called by its caller
   std::vector<BlockPlan> blocks;  // in the function's order

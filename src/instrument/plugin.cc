@@ -12,6 +12,7 @@
 //                 Nothing that could merge, move or invent an access of shared memory
 //   3. plan       sites, segments, flow facts                                         plan.h
 //   4. copy       loops that can be recorded as a whole                               loops.h
+//      join       calls of small functions with what stands around them              joined.h
 //   5. emit       the inline code, then the tables                            emit.h, unit.h
 //
 // Because nothing before depends on the -O level, all levels record the same accesses.
@@ -19,10 +20,12 @@
 #include "instrument/emit.h"
 #include "instrument/facts.h"
 #include "instrument/inlining.h"
+#include "instrument/joined.h"
 #include "instrument/loops.h"
 #include "instrument/plan.h"
 #include "instrument/unit.h"
 
+#include <algorithm>
 #include <set>
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -118,14 +121,32 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
 
     Unit unit(module);
     RuntimeInterface runtime(module);
-    for (llvm::Function* function : functions) {
-      const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(*function);
-      const FunctionPlan plan = plan_function(*function, unit, facts, types, library);
-      if (!plan.has_records()) continue;
-      const std::vector<CopiedLoop> loops = copy_loops(*function, plan, unit, library, analyses);
+    const auto plan_one = [&](llvm::Function& function) {
+      return plan_function(function, unit, facts, types,
+                           analyses.getResult<llvm::TargetLibraryAnalysis>(function));
+    };
+    const auto instrument = [&](FunctionPlan& plan, const Joinable& joinable) {
+      if (!plan.has_records()) return;
+      llvm::Function& function = *plan.function;
+      const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(function);
+      std::vector<CopiedLoop> loops = copy_loops(function, plan, unit, library, analyses);
+      join_calls(plan, loops, joinable, unit);
       emit_function(plan, loops, unit, runtime, library);
-      analyses.invalidate(*function, llvm::PreservedAnalyses::none());
+      analyses.invalidate(function, llvm::PreservedAnalyses::none());
+    };
+    // What goes into its callers is planned before them and instrumented after them.
+    const auto small = std::stable_partition(
+        functions.begin(), functions.end(),
+        [](const llvm::Function* function) { return !may_be_joined(*function); });
+    std::vector<FunctionPlan> small_plans;
+    for (auto at = small; at != functions.end(); ++at) small_plans.push_back(plan_one(**at));
+    Joinable joinable;
+    for (const FunctionPlan& plan : small_plans) joinable.add(plan);
+    for (auto at = functions.begin(); at != small; ++at) {
+      FunctionPlan plan = plan_one(**at);
+      instrument(plan, joinable);
     }
+    for (FunctionPlan& plan : small_plans) instrument(plan, joinable);
     plan_sync_calls(facts, unit);
     unit.finish();
     return llvm::PreservedAnalyses::none();

@@ -60,6 +60,20 @@ bool Unit::imply(std::span<const std::uint32_t> slots, std::uint32_t implied) {
   return true;
 }
 
+std::uint32_t Unit::add_joined_slot(unsigned words, std::span<const JoinedPart> parts) {
+  const std::uint32_t slot = add_slot(HEDDLE_SLOT_JOINED, 0, words);
+  for (const JoinedPart& part : parts) {
+    if (part.call_site == 0) {
+      add_slot(HEDDLE_SLOT_PART, part.slot, 0);
+    } else {
+      add_slot(HEDDLE_SLOT_CALL_PART, part.slot, 0);
+      add_slot(HEDDLE_SLOT_CALL_SITE, part.call_site, 0);
+    }
+  }
+  slots_[slot].index = static_cast<std::uint32_t>(slots_.size() - slot - 1);
+  return slot;
+}
+
 std::uint32_t Unit::add_loop_slot(const LoopLayout& layout) {
   const std::uint32_t number = layout_.loop_count();
   layout_.add(layout);

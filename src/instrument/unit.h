@@ -18,6 +18,12 @@
 
 namespace heddle::instrument {
 
+// Of a joined record: the slot of a segment; or of an Enter, and where its function is called.
+struct JoinedPart {
+  std::uint32_t slot{};
+  SiteId call_site{};  // 0: a segment
+};
+
 class Unit {
  public:
   explicit Unit(llvm::Module& module);
@@ -39,6 +45,9 @@ class Unit {
   const Segment& segment_of(std::uint32_t slot) const {
     return catalog_.segments[slots_[slot].index];
   }
+
+  // A slot of kind HEDDLE_SLOT_JOINED, with its parts; so many words in all.
+  std::uint32_t add_joined_slot(unsigned words, std::span<const JoinedPart> parts);
 
   // A slot of kind HEDDLE_SLOT_LOOP, with its layout.
   std::uint32_t add_loop_slot(const LoopLayout& layout);

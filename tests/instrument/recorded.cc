@@ -92,7 +92,8 @@ struct DumpedUnit {
 // The steps of one block.
 class BlockReader {
  public:
-  BlockReader(const std::vector<DumpedUnit>& units, Recorded& out) : units_(units), out_(out) {}
+  BlockReader(const std::vector<DumpedUnit>& units, bool flow, Recorded& out)
+      : units_(units), flow_(flow), out_(out) {}
 
   std::string read(const std::vector<std::uint64_t>& words) {
     for (std::size_t at = 0; at < words.size();) {
@@ -131,6 +132,9 @@ class BlockReader {
     step.unit = unit;
     const Catalog& catalog = out_.catalogs[unit];
     switch (slot.kind) {
+      case HEDDLE_SLOT_JOINED:
+        add_parts(&slot, unit, words);
+        return;
       case HEDDLE_SLOT_LOOP:
         add_rounds(units_[unit].loops[slot.index], unit, words);
         return;
@@ -163,6 +167,40 @@ class BlockReader {
     }
     out_.steps.push_back(step);
     if (slot.kind == HEDDLE_SLOT_SEGMENT) add_items(slot.index, unit, words);
+  }
+
+  // What would have been recorded if nothing had been joined.
+  void add_parts(const heddle_slot* joined, std::size_t unit,
+                 const std::vector<std::uint64_t>& words) {
+    const std::vector<heddle_slot>& slots = units_[unit].slots;
+    std::size_t next = 0;
+    const auto take = [&](std::size_t count) {
+      std::vector<std::uint64_t> taken;
+      for (; count != 0; --count) taken.push_back(words.at(next++));
+      return taken;
+    };
+    for (const heddle_slot* part = joined + 1; part <= joined + joined->index; ++part) {
+      const heddle_slot& slot = slots.at(part->index);
+      if (part->kind == HEDDLE_SLOT_PART) {
+        if (slot.kind == HEDDLE_SLOT_SEGMENT || flow_) add(slot, unit, take(slot.words));
+        continue;
+      }
+      ++part;
+      std::vector<std::uint64_t> enter{units_[unit].flags_at + part->index};
+      for (const std::uint64_t object : take(slot.words - 1u)) enter.push_back(object);
+      add(slot, unit, enter);
+      const auto of_callee = [&](const heddle_slot& other, unsigned kind) {
+        return other.kind == kind &&
+               slot.index == (kind == HEDDLE_SLOT_LEAVE
+                                  ? other.index
+                                  : out_.catalogs[unit].segment(other.index).function);
+      };
+      for (const unsigned kind : {HEDDLE_SLOT_SEGMENT, HEDDLE_SLOT_LEAVE}) {
+        for (const heddle_slot& other : slots) {
+          if (of_callee(other, kind)) add(other, unit, take(other.words));
+        }
+      }
+    }
   }
 
   // What the instrumented loop would have recorded, word by word as abi/layout.h says.
@@ -239,10 +277,11 @@ class BlockReader {
   }
 
   const std::vector<DumpedUnit>& units_;
+  bool flow_;
   Recorded& out_;
 };
 
-std::string parse(const std::string& bytes, Recorded& out) {
+std::string parse(const std::string& bytes, bool flow, Recorded& out) {
   Dump dump(bytes);
   if (dump.take(8) != "HDUMP001") return "no dump was written";
   std::vector<DumpedUnit> units(dump.word());
@@ -274,7 +313,8 @@ std::string parse(const std::string& bytes, Recorded& out) {
     unit.loops = decoded_layout.loops;
   }
   for (std::uint64_t blocks = dump.word(); blocks != 0 && dump.ok(); --blocks) {
-    const std::string problem = BlockReader(units, out).read(as_array<std::uint64_t>(dump.bytes()));
+    const std::string problem =
+        BlockReader(units, flow, out).read(as_array<std::uint64_t>(dump.bytes()));
     if (!problem.empty()) return problem;
   }
   const std::vector<std::uint64_t> points = as_array<std::uint64_t>(dump.bytes());
@@ -319,7 +359,7 @@ Recorded run_recorded(const std::string& source, const RunOptions& options) {
       folder.file(""), folder.file("dump"), options.flow ? 1 : 0, options.points ? 1 : 0,
       options.loops && !options.flow && !options.points ? 1 : 0, folder.file("output")));
   out.output = read_all(folder.file("output"));
-  out.error = parse(read_all(folder.file("dump")), out);
+  out.error = parse(read_all(folder.file("dump")), options.flow, out);
   return out;
 }
 
