@@ -56,6 +56,11 @@
  * segment, its own; of a call, the object if its function is a method, and the words of its segment.
  * It is paused and continued like a segment.
  *
+ * A record may be taken up again (instrument/extended.h): the block that runs next moves the cursor
+ * back to its begin, replaces its header by that of a joined one with more parts, and writes more
+ * words behind those that are there. Whoever sees the record in between sees the one that had ended,
+ * or the new one without some of its words.
+ *
  * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
  * them is asked for ahead, so that a run that records nothing can turn these instructions into
  * no-operations; what is left of a record then is the test of the limit and the moving cursor. An

@@ -389,7 +389,13 @@ void Decoder::segment_slowly(const Unit& unit, const CompiledSlot& slot,
       if (now) joined_event(between[0], words, out);
     }
   };
-  if (resumed && first > 0) add_between(first - 1, false);
+  // The segments that it begins with are known to have begun, whether or not it paused.
+  while (!between.empty() && between[0].item == 0 &&
+         between[0].kind == JoinedEvent::Kind::kSegment) {
+    if (!resumed) joined_event(between[0], words, out);
+    between = between.subspan(1);
+  }
+  if (first > 0) add_between(first - 1, false);
   std::size_t i = first;
   for (; i < items.size(); ++i) {
     const CompiledItem& item = items[i];

@@ -70,6 +70,12 @@ std::size_t Decoder::filtered(std::span<const std::uint64_t> words, std::size_t 
       case Form::kFourWindows:
         by_windows(4);
         continue;
+      case Form::kFiveWindows:
+        by_windows(5);
+        continue;
+      case Form::kSixWindows:
+        by_windows(6);
+        continue;
       case Form::kSegment:
         by_windows(form.window_count);
         continue;

@@ -8,9 +8,9 @@ namespace {
 
 Form::Code code_of_segment(unsigned looks, unsigned windows) {
   static_assert(Form::kFourLooks == Form::kOneLook + 3 &&
-                Form::kFourWindows == Form::kOneWindow + 3);
+                Form::kSixWindows == Form::kOneWindow + 5);
   if (looks == 0) return Form::kNothing;
-  if (windows > 4) return Form::kSegment;
+  if (windows > 6 || (windows > 4 && windows == looks)) return Form::kSegment;
   const unsigned first = windows < looks ? Form::kOneWindow : Form::kOneLook;
   return static_cast<Form::Code>(first + windows - 1);
 }

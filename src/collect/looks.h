@@ -78,7 +78,9 @@ struct Form {
     kOneWindow,
     kTwoWindows,
     kThreeWindows,
-    kFourWindows
+    kFourWindows,
+    kFiveWindows,
+    kSixWindows
   };
 
   std::uint32_t looks{};    // number of the first

@@ -163,7 +163,7 @@ class SharedFilter::Stretch {
                                          const std::uint64_t* words, SiteId site) {
     std::uint32_t passing = 0;
     const Window* const first = windows_ + form.windows;
-#pragma GCC unroll 4
+#pragma GCC unroll 6
     for (unsigned i = 0; i < windows; ++i) {
       const Window& window = first[i];
       const Address base = words[window.base];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -212,6 +213,9 @@ class JoinedCompiler {
     }
     CompiledSlot& slot = unit_.slots[number];
     if (words_ != slot.words || joined_.flow.size() > kMostParts) return false;
+    const bool called = !joined_.executions.empty();
+    finish_segments();
+    if (!called && !joined_.executions.empty()) slot.shape = joined_.executions[0].shape;
     slot.first_item = static_cast<std::uint32_t>(unit_.items.size());
     slot.item_count = static_cast<std::uint32_t>(items_.size());
     unit_.items.insert(unit_.items.end(), items_.begin(), items_.end());
@@ -230,15 +234,25 @@ class JoinedCompiler {
     shape.kind = RecordShape::Kind::kSegment;
     shape.id = segment.id;
     shape.before = unit_.implied[segment.implied];
-    const ShapeId id = unit_.add(std::move(shape));
-    if (has_items) joined_.executions.push_back({.shape = id});
-    joined_.flow.push_back({.shape = id});
+    if (has_items) together_.insert(together_.end(), shape.items.begin(), shape.items.end());
+    joined_.flow.push_back({.shape = unit_.add(std::move(shape))});
     return true;
+  }
+
+  // Segments between which nothing is called are one execution at the access level.
+  void finish_segments() {
+    if (together_.empty()) return;
+    RecordShape shape;
+    shape.kind = RecordShape::Kind::kSegment;
+    shape.words = parts_.slots[number_].words;
+    shape.items = std::exchange(together_, {});
+    joined_.executions.push_back({.shape = unit_.add(std::move(shape))});
   }
 
   bool add_call(const CompiledSlot& enter, std::uint32_t call_site) {
     if (enter.kind != HEDDLE_SLOT_ENTER || enter.call == 0) return false;
     if (call_site >= remap_.sites.size()) return false;
+    finish_segments();
     const SiteId site = remap_.sites[call_site];
     const CompiledCall& call = unit_.calls[enter.call - 1];
     const CompiledSlot& segment = *unit_.slot_at(call.segment);
@@ -306,6 +320,7 @@ class JoinedCompiler {
   std::size_t number_ = 0;
   unsigned words_ = 0;
   std::vector<CompiledItem> items_;
+  std::vector<ShapeItem> together_;  // of segments that are not finished yet
   Joined joined_;
 };
 

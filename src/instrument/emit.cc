@@ -50,7 +50,9 @@ class Emitter {
   void emit_loop(const CopiedLoop& loop);
   unsigned room_before(const llvm::BasicBlock* block) const;
   void emit_block(const BlockPlan& plan);
-  void emit_segment(const Step& step, unsigned& room);
+  void emit_segment(Step step, unsigned& room);
+  void reopen(IRBuilder<>& builder, const Step& step);
+  Value* slot_of_way(const Step& step);
   void emit_mark(const Step& step, unsigned& room);
   void emit_flow_segment(const Step& step);
   Value* take_call(IRBuilder<>& builder);
@@ -225,10 +227,40 @@ void Emitter::put_item(IRBuilder<>& builder, const PlannedItem& item) {
   }
 }
 
-void Emitter::emit_segment(const Step& step, unsigned& room) {
+// Takes up the record that has just ended: it becomes another one.
+void Emitter::reopen(IRBuilder<>& builder, const Step& step) {
+  const auto length = static_cast<std::int64_t>(1 + step.before);
+  Value* begin = builder.CreateInBoundsGEP(word_, position(builder),
+                                           llvm::ConstantInt::getSigned(word_, -length));
+  builder.CreateAlignedStore(begin, tls(builder), llvm::Align(8));
+  builder.CreateStore(begin, position_);
+}
+
+// The slot by the way that the block was entered.
+Value* Emitter::slot_of_way(const Step& step) {
+  llvm::BasicBlock* block = step.items.front().access.instruction->getParent();
+  auto* slot =
+      llvm::PHINode::Create(pointer_, static_cast<unsigned>(step.ways.size()), "", block->begin());
+  for (llvm::BasicBlock* before : llvm::predecessors(block)) {
+    const auto way = std::find_if(step.ways.begin(), step.ways.end(),
+                                  [&](const Step::Way& one) { return one.from == before; });
+    slot->addIncoming(unit_.slot_address(way->slot), before);
+  }
+  return slot;
+}
+
+void Emitter::emit_segment(Step step, unsigned& room) {
   IRBuilder<> builder(step.items.front().access.instruction);
-  ensure_room(builder, 1 + step.words, room);
-  put_slot(builder, step.slot);
+  if (!step.goes_on) {
+    ensure_room(builder, 1 + step.words + step.reserve, room);
+    room += step.reserve;
+  } else {
+    reopen(builder, step);
+    room -= step.words;
+  }
+  put(builder, 0, step.ways.empty() ? unit_.slot_address(step.slot) : slot_of_way(step));
+  for (PlannedItem& item : step.items) item.word += step.before;
+  step.words += step.before;
   for (const PlannedItem& item : step.items) {
     llvm::Instruction* access = item.access.instruction;
     builder.SetInsertPoint(access);

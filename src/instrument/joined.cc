@@ -151,6 +151,7 @@ void Joiner::close(std::vector<Step>& out) {
   if (any_call_) {
     joined_.kind = Step::Kind::kSegment;
     joined_.slot = unit_.add_joined_slot(joined_.words, parts_);
+    joined_.parts = parts_;
     out.push_back(std::move(joined_));
   } else {
     std::move(plain_.begin(), plain_.end(), std::back_inserter(out));

@@ -314,6 +314,7 @@ void Planner::end_segment(BlockPlan& plan, SegmentEnd end, llvm::Instruction& at
     }
   } else {
     step_.slot = unit_.add_segment_slot(number, layout_);
+    step_.parts = {{.slot = step_.slot, .call_site = 0}};
     plan.steps.push_back(std::move(step_));
   }
   catalog_.segments.push_back(std::move(segment_));

@@ -42,6 +42,18 @@ struct Step {
   unsigned words{};  // after the header
   std::vector<PlannedItem> items;
   SiteId site{};  // of a call; 0: none
+
+  // Of a segment, where its record is not its own alone (joined.h, extended.h).
+  struct Way {
+    llvm::BasicBlock* from{};
+    std::uint32_t slot{};
+  };
+  std::vector<JoinedPart> parts{};  // of the record up to here
+  bool goes_on{};                   // takes up the record that has just ended …
+  unsigned before{};                // … with so many words behind its header
+  std::size_t items_before{};       // the most items that they can be of
+  unsigned reserve{};               // words that may follow in the same record
+  std::vector<Way> ways{};  // the slot by the way that the block was entered, if that decides
 };
 
 struct BlockPlan {

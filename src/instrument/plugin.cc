@@ -13,11 +13,13 @@
 //   3. plan       sites, segments, flow facts                                         plan.h
 //   4. copy       loops that can be recorded as a whole                               loops.h
 //      join       calls of small functions with what stands around them              joined.h
+//      extend     records beyond the end of their block                            extended.h
 //   5. emit       the inline code, then the tables                            emit.h, unit.h
 //
 // Because nothing before depends on the -O level, all levels record the same accesses.
 #include "instrument/debug_types.h"
 #include "instrument/emit.h"
+#include "instrument/extended.h"
 #include "instrument/facts.h"
 #include "instrument/inlining.h"
 #include "instrument/joined.h"
@@ -131,6 +133,7 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
       const auto& library = analyses.getResult<llvm::TargetLibraryAnalysis>(function);
       std::vector<CopiedLoop> loops = copy_loops(function, plan, unit, library, analyses);
       join_calls(plan, loops, joinable, unit);
+      extend_records(plan, loops, unit);
       emit_function(plan, loops, unit, runtime, library);
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
     };

@@ -115,6 +115,7 @@ class BlockReader {
         }
       }
       if (unit == nullptr) return fmt::format("word {:#x} is not the address of a slot", header);
+      ++out_.records;
       const heddle_slot& slot = unit->slots[(header - unit->slots_at) / 8];
       std::vector<std::uint64_t> rest(
           words.begin() + static_cast<std::ptrdiff_t>(at),

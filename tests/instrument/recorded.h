@@ -32,6 +32,7 @@ struct Recorded {
   std::string output;               // of the program
   std::vector<Catalog> catalogs;    // one per unit
   std::vector<RecordedStep> steps;  // of all threads, one block after the other
+  std::size_t records{};            // that they come from
   std::vector<std::pair<std::uint64_t, Address>> points;  // site (of the first unit), address
 
   const Site& site(const RecordedStep& step) const { return catalogs[step.unit].site(step.site); }
