@@ -34,7 +34,6 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if constexpr (kGlances) client_.turn(id);
     }
     if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
-    if (kGlances && --until_sample_ == 0) sample(segment, execution->words);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
     } else {
@@ -63,15 +62,19 @@ void FlowMachine<Client>::compile(ShapeId id, const RecordShape& shape) {
 }
 
 template <typename Client>
-void FlowMachine<Client>::sample(LiveSegment& segment, const std::uint64_t* words) {
-  until_sample_ = kSampled;
-  segment.scattered = false;
-  if (!segment.fits) return;
-  for (LiveItem& item : std::span(segment.items, segment.item_count)) {
-    const Address where = item.offset + words[item.base];
-    item.scattered = where - item.sampled + kFar > 2 * kFar;
-    item.sampled = where;
-    segment.scattered = segment.scattered || item.scattered;
+void FlowMachine<Client>::sample(std::span<const Execution> executions,
+                                 std::span<const RecordShape* const> shapes) {
+  LiveSegment* const segments = programs_.live(shapes);
+  for (std::size_t i = kSampled / 2; i < executions.size(); i += kSampled) {
+    LiveSegment& segment = segments[executions[i].shape];
+    if (!segment.fits) continue;
+    segment.scattered = false;
+    for (LiveItem& item : std::span(segment.items, segment.item_count)) {
+      const Address where = item.offset + executions[i].words[item.base];
+      item.scattered = where - item.sampled + kFar > 2 * kFar;
+      item.sampled = where;
+      segment.scattered = segment.scattered || item.scattered;
+    }
   }
 }
 
@@ -131,7 +134,6 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
   Rounds rounds{thread, *thread.running, live};
   do {
     if (live.scattered && end - next > kAhead) expect(id, segments, next[kAhead]);
-    if (--until_sample_ == 0) sample(live, next->words);
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
     if (rounds.stable && decides_as_before(id, rounds, ordinal)) {
       same_round(id, rounds, next->words, ordinal);

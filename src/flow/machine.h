@@ -109,6 +109,10 @@ class FlowMachine {
   Progress run(std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
                EventOrdinal first, After after);
 
+  // Looks at some of a batch to find out which accesses are far from each other; memory that is
+  // gone through step by step, the processor asks for by itself.
+  void sample(std::span<const Execution> executions, std::span<const RecordShape* const> shapes);
+
   // An Enter or a Leave.
   void call(const Event& event) {
     Thread& thread = thread_of(event.thread);
@@ -208,8 +212,6 @@ class FlowMachine {
     }
   }
   void compile(ShapeId id, const RecordShape& shape);
-  // Memory that is gone through step by step, the processor asks for by itself.
-  void sample(LiveSegment& segment, const std::uint64_t* words);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
@@ -278,7 +280,6 @@ class FlowMachine {
   FlowPrograms programs_;
   Client& client_;
   std::vector<Thread> threads_;
-  std::uint32_t until_sample_ = kSampled;
   ThreadId current_id_ = ~0u;
   Thread* current_ = nullptr;  // of that number, in threads_
   std::vector<Tag> scratch_;

@@ -63,6 +63,7 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
   violated_ = &violated;
   std::span<const Execution> executions = batch.executions;
   std::span<const Event> events = batch.events;
+  machine_.sample(executions, batch.shapes);
   const auto run = [&] {
     return collect_always_
                ? machine_.run(executions, batch.shapes, next, [&] { collect_when_due(); })

@@ -69,7 +69,6 @@ class Pool {
       std::free(data_);
     }
     HEDDLE_CHECK(grown != nullptr && grown != MAP_FAILED);
-    if (is_mapped(room)) madvise(grown, room * sizeof(T), MADV_HUGEPAGE);
     data_ = static_cast<T*>(grown);
     room_ = room;
   }
