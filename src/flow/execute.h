@@ -17,16 +17,16 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
-  const LiveSegment* const segments = programs_.live(shapes);
+  LiveSegment* const segments = programs_.live(shapes);
   const Execution* const end = executions.data() + executions.size();
   const Execution* execution = executions.data();
   for (; execution != end; ++execution) {
-    const LiveSegment& segment = segments[execution->shape];
+    LiveSegment& segment = segments[execution->shape];
     if (!segment.fits) [[unlikely]] {
       if (execution->shape == 0) break;
       const RecordShape& shape = *shapes[execution->shape];
       if (shape.kind != RecordShape::Kind::kSegment) break;
-      if (!segment.known) programs_.compile(execution->shape, shape);
+      if (!segment.known) compile(execution->shape, shape);
     }
     if (execution->who != id) {
       id = execution->who;
@@ -39,17 +39,43 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     } else {
       execute_slowly(id, *thread, segment, execution->words, ordinal);
     }
-    ordinal += segment.before_count + 1 + segment.item_count;
+    ordinal += segment.events;
     after();
     if constexpr (kGlances) {
-      if (!segment.repeats || end - execution < 2 || execution[1].shape != execution->shape ||
-          execution[1].who != id || thread->running == nullptr) {
+      const Execution* const next = execution + 1;
+      if (next == end || next->shape != execution->shape || !segment.repeats || next->who != id ||
+          thread->running == nullptr) {
         continue;
       }
-      execution = repeat(id, *thread, segments, execution + 1, end, ordinal, after) - 1;
+      execution = repeat(id, *thread, segments, next, end, ordinal, after) - 1;
     }
   }
   return {static_cast<std::size_t>(execution - executions.data()), ordinal};
+}
+
+template <typename Client>
+void FlowMachine<Client>::compile(ShapeId id, const RecordShape& shape) {
+  const std::span<LiveItem> items = programs_.compile(id, shape);
+  if constexpr (kGlances) {
+    for (LiveItem& item : items) client_.prepare(item);
+  }
+}
+
+template <typename Client>
+void FlowMachine<Client>::sample(std::span<const Execution> executions,
+                                 std::span<const RecordShape* const> shapes) {
+  LiveSegment* const segments = programs_.live(shapes);
+  for (std::size_t i = kSampled / 2; i < executions.size(); i += kSampled) {
+    LiveSegment& segment = segments[executions[i].shape];
+    if (!segment.fits) continue;
+    segment.scattered = false;
+    for (LiveItem& item : std::span(segment.items, segment.item_count)) {
+      const Address where = item.offset + executions[i].words[item.base];
+      item.scattered = where - item.sampled + kFar > 2 * kFar;
+      item.sampled = where;
+      segment.scattered = segment.scattered || item.scattered;
+    }
+  }
 }
 
 // The same as begin_segment, an access for every item and, where all is done by then, end_segment.
@@ -100,16 +126,14 @@ template <typename Client>
 // The rounds that come after the first one.
 template <typename Client>
 template <typename After>
-const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread,
-                                             const LiveSegment* segments, const Execution* next,
-                                             const Execution* end, EventOrdinal& ordinal,
-                                             After after) {
+const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSegment* segments,
+                                             const Execution* next, const Execution* end,
+                                             EventOrdinal& ordinal, After after) {
   const ShapeId shape = next->shape;
-  const LiveSegment& live = segments[shape];
-  const std::uint32_t events = live.before_count + 1 + live.item_count;
+  LiveSegment& live = segments[shape];
   Rounds rounds{thread, *thread.running, live};
   do {
-    if (end - next > kAhead) expect(id, segments, next[kAhead]);
+    if (live.scattered && end - next > kAhead) expect(id, segments, next[kAhead]);
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
     if (rounds.stable && decides_as_before(id, rounds, ordinal)) {
       same_round(id, rounds, next->words, ordinal);
@@ -117,7 +141,7 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread,
       settle(rounds);
       round(id, rounds, next->words, ordinal);
     }
-    ordinal += events;
+    ordinal += live.events;
     ++next;
     after();
   } while (next != end && next->shape == shape && next->who == id && thread.running != nullptr);
@@ -205,19 +229,18 @@ void FlowMachine<Client>::settle(Rounds& rounds) {
 }
 
 template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
-                                                                      Control control,
-                                                                      const LiveSegment& live,
-                                                                      const std::uint64_t* words,
-                                                                      EventOrdinal ordinal) {
+[[gnu::noinline]] void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
+                                                          Control control, const LiveSegment& live,
+                                                          const std::uint64_t* words,
+                                                          EventOrdinal ordinal) {
   const LiveItem* const end = live.items + live.item_count;
   for (const LiveItem* item = live.items; item != end; ++item) {
-    const Address where = item->event.address + words[item->base];
+    const Address where = item->offset + words[item->base];
     ++ordinal;
     if constexpr (kGlances) {
-      if (item->event.kind == EventKind::kRead) {
+      if (item->kind == EventKind::kRead) {
         if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
-      } else if (item->event.kind == EventKind::kWrite) {
+      } else if (item->kind == EventKind::kWrite) {
         if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
                                       {registers, item->address.numbers()}, control)) {
           continue;

@@ -29,7 +29,7 @@
 //
 // and may have a quick way for the accesses of executions, which says no where it is not enough:
 //
-//   std::uint32_t block_shift() const;  // log2 of what is one location; the same for ever
+//   void prepare(LiveItem&) const;  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
 //   void expect(Address);  // it will soon access this
 //   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
@@ -90,7 +90,7 @@ class FlowMachine {
   using Control = typename Client::Control;
 
   FlowMachine(const Catalog& catalog, Client& client)
-      : programs_(catalog, client.choices(), block_shift(client)), client_(client) {}
+      : programs_(catalog, client.choices()), client_(client) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -108,6 +108,10 @@ class FlowMachine {
   template <typename After>
   Progress run(std::span<const Execution> executions, std::span<const RecordShape* const> shapes,
                EventOrdinal first, After after);
+
+  // Looks at some of a batch to find out which accesses are far from each other; memory that is
+  // gone through step by step, the processor asks for by itself.
+  void sample(std::span<const Execution> executions, std::span<const RecordShape* const> shapes);
 
   // An Enter or a Leave.
   void call(const Event& event) {
@@ -129,13 +133,10 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
-  static constexpr std::ptrdiff_t kAhead = 2;  // executions
+  static constexpr std::ptrdiff_t kAhead = 2;    // executions
+  static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
+  static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr bool kGlances = requires(Client & client) { client.turn(ThreadId{}); };
-
-  static std::uint32_t block_shift(const Client& client) {
-    if constexpr (kGlances) return client.block_shift();
-    return 0;
-  }
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -198,15 +199,19 @@ class FlowMachine {
   void begin_segment(ThreadId id, Thread& thread, const FlowSegment& segment, SegmentId number,
                      EventOrdinal ordinal);
   void enter_segment(ThreadId id, Thread& thread, const FlowSegment& segment);
-  // Half of the time goes by waiting for what a client remembers of the memory that is accessed.
-  void expect(ThreadId id, const LiveSegment* segments, const Execution& ahead) {
+  // Half of the time goes by waiting for what a client remembers of the memory that is accessed. It
+  // must be inlined: a compiler leaves out a call of what does nothing but ask for memory.
+  [[gnu::always_inline]] void expect(ThreadId id, const LiveSegment* segments,
+                                     const Execution& ahead) {
     if constexpr (kGlances) {
       const LiveSegment& segment = segments[ahead.shape];
-      if (!segment.fits || ahead.who != id) return;
-      for (std::uint32_t i = 0; i < segment.item_count; ++i)
-        client_.expect(segment.items[i].event.address + ahead.words[segment.items[i].base]);
+      if (!segment.scattered || ahead.who != id) return;
+      for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
+        if (item.scattered) client_.expect(item.offset + ahead.words[item.base]);
+      }
     }
   }
+  void compile(ShapeId id, const RecordShape& shape);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
@@ -219,9 +224,8 @@ class FlowMachine {
     bool stable = false;  // in the last round every branch decided as it had before
   };
   template <typename After>
-  const Execution* repeat(ThreadId id, Thread& thread, const LiveSegment* segments,
-                          const Execution* next, const Execution* end, EventOrdinal& ordinal,
-                          After after);
+  const Execution* repeat(ThreadId id, Thread& thread, LiveSegment* segments, const Execution* next,
+                          const Execution* end, EventOrdinal& ordinal, After after);
   void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);

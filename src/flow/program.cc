@@ -1,7 +1,6 @@
 #include "flow/program.h"
 
 #include <algorithm>
-#include <bit>
 #include <cctype>
 #include <string_view>
 
@@ -242,7 +241,7 @@ void FlowPrograms::compile_round(LiveSegment& out) const {
   }
 }
 
-void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
+std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   LiveSegment out;
   out.known = true;
   out.id = shape.id;
@@ -258,9 +257,8 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
     LiveItem item;
     item.event = from.event;
     item.base = from.base;
-    const std::uint32_t size = from.event.size;
-    item.unaligned = std::has_single_bit(size) ? size - 1 : ~std::uint32_t{0};
-    item.shift = std::max(static_cast<std::uint32_t>(std::bit_width(item.unaligned)), block_shift_);
+    item.offset = from.event.address;
+    item.kind = from.event.kind;
     if (out.fits) {
       const FlowItem& flow = items_[out.flow->first_item + i];
       out.fits = flow.site == from.event.site && is_access(from.event.kind);
@@ -274,7 +272,9 @@ void FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   out.item_count = static_cast<std::uint32_t>(items.size());
   compile_before(shape, out);
   compile_round(out);
+  out.events = out.before_count + 1 + out.item_count;
   live_[id] = out;
+  return items;
 }
 
 }  // namespace heddle

@@ -67,15 +67,21 @@ struct FlowSegment {
   std::uint32_t edge_count{};  // 0: no phis
 };
 
-// An access of a segment as a running program writes it (trace/execution.h).
+// An access of a segment as a running program writes it (trace/execution.h). What an execution
+// looks at comes first.
 struct LiveItem {
-  Event event;  // as in ShapeItem
-  std::uint32_t base{};
+  Address offset{};      // what is added to the word …
+  std::uint32_t base{};  // … with this index
   Register defines{};
-  std::uint32_t unaligned{};  // bits that an aligned address does not have; all for odd sizes
-  std::uint32_t shift{};      // log2 of its size or of the client's block, whichever is larger
+  EventKind kind{};
+  bool scattered{};      // its addresses are far from each other
+  std::uint8_t shift{};  // this and the next two: the client's
+  std::uint64_t mask{};
+  std::uint64_t key{};
   FlowList address;
   FlowList value;
+  Event event;        // as in ShapeItem
+  Address sampled{};  // an address of it
 };
 
 // A segment without accesses that a record implies.
@@ -95,14 +101,15 @@ struct alignas(64) LiveSegment {
   bool known{};
   bool fits = false;  // the shape's items are the segment's, and what is before it is as it should
   bool ends_now{};    // nothing that comes later belongs to it
-  bool
-      repeats{};  // it can be the round of a loop: what it does when it comes after itself is known
-  bool asks{};    // it ends with a branch that depends on registers
-  bool has_phis{};  // that are taken when it comes after itself, on this edge:
+  bool asks{};        // it ends with a branch that depends on registers
+  bool scattered{};   // some of its items are
+  bool repeats{};     // it can be the round of a loop
+  bool has_phis{};    // as such it takes phis, those of this edge:
   std::uint32_t own_edge{};
+  std::uint32_t events{};  // that an execution stands for
   std::uint32_t item_count{};
   std::uint32_t before_count{};
-  const LiveItem* items = nullptr;
+  LiveItem* items = nullptr;
   const LiveBefore* before = nullptr;  // in the order in which they happened
 };
 
@@ -112,10 +119,8 @@ class FlowPrograms {
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
   static constexpr std::uint32_t kMostBefore = 16;  // segments that the round of a loop implies
 
-  // `choices`: a phi may be something although all of its sources are nothing. `block_shift`: log2
-  // of what the client takes for one location.
-  FlowPrograms(const Catalog& catalog, bool choices, std::uint32_t block_shift = 0)
-      : catalog_(catalog), choices_(choices), block_shift_(block_shift) {}
+  // `choices`: a phi may be something although all of its sources are nothing.
+  FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
 
   // nullptr when there is no such segment. The catalog may have grown since the last call.
   const FlowSegment* find(SegmentId id) {
@@ -125,11 +130,12 @@ class FlowPrograms {
 
   // By ShapeId, with room for all of `shapes`; what is not known yet is to be compiled. Moves when
   // there are more shapes.
-  const LiveSegment* live(std::span<const RecordShape* const> shapes) {
+  LiveSegment* live(std::span<const RecordShape* const> shapes) {
     if (live_.size() < shapes.size()) live_.resize(shapes.size());
     return live_.data();
   }
-  void compile(ShapeId id, const RecordShape& shape);
+  // Returns its items, for the client's part of them.
+  std::span<LiveItem> compile(ShapeId id, const RecordShape& shape);
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
@@ -173,7 +179,6 @@ class FlowPrograms {
 
   const Catalog& catalog_;
   bool choices_;
-  std::uint32_t block_shift_;
   std::size_t segments_seen_ = 1;  // of the catalog
   std::unordered_map<FunctionId, std::vector<SegmentId>> segments_of_;
   std::unordered_map<FunctionId, Carriers> carriers_;

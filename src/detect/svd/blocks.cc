@@ -62,7 +62,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);
   near.shift = static_cast<std::uint8_t>(page.shift);
-  near.always_calm = page.planes.size() == 1 ? static_cast<std::uint8_t>(Calm::kAll) : 0;
+  near.always_calm = page.planes.size() == 1 ? 3u << 5 : 0;
   return near;
 }
 

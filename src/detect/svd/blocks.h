@@ -58,7 +58,7 @@ struct Cell {
 
   BlockState block_state() const { return static_cast<BlockState>(state); }
   // What the thread itself knows: state << 2 | input << 1 | noted.
-  unsigned kind() const { return std::bit_cast<std::uint32_t>(*this) & 31; }
+  constexpr unsigned kind() const { return std::bit_cast<std::uint32_t>(*this) & 31; }
   void set(BlockState next) { state = static_cast<std::uint32_t>(next) & 7; }
   bool operator==(const Cell&) const = default;
 };
@@ -87,7 +87,7 @@ class CellKinds {
     }
     return out;
   }
-  bool has(Cell cell) const { return (bits_ >> cell.kind() & 1) != 0; }
+  constexpr bool has(Cell cell) const { return (bits_ >> cell.kind() & 1) != 0; }
 
  private:
   std::uint32_t bits_ = 0;
@@ -123,10 +123,15 @@ class Blocks {
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
-    std::uint8_t always_calm = 0;  // like Cell::calm, of all cells: there is no other thread
+    std::uint8_t always_calm =
+        0;  // like a cell's bits for calm, of all cells: nobody else is there
 
-    bool is_calm_for_reads(Cell cell) const { return ((cell.calm | always_calm) & 1) != 0; }
-    bool is_calm_for_writes(Cell cell) const { return ((cell.calm | always_calm) & 2) != 0; }
+    bool is_calm_for_reads(Cell cell) const {
+      return ((std::bit_cast<std::uint32_t>(cell) | always_calm) & 1u << 5) != 0;
+    }
+    bool is_calm_for_writes(Cell cell) const {
+      return ((std::bit_cast<std::uint32_t>(cell) | always_calm) & 1u << 6) != 0;
+    }
     bool is_calm_for_reads(std::uint64_t cell) const { return is_calm_for_reads(cells[cell]); }
     bool is_calm_for_writes(std::uint64_t cell) const { return is_calm_for_writes(cells[cell]); }
     bool is_calm(std::uint64_t cell, bool writes) const {
@@ -153,24 +158,37 @@ class Blocks {
                ? &near
                : nullptr;
   }
-  // Where an access of the current thread may be; `unaligned` and `shift` as LiveItem has them.
+  // Where an access of the current thread may be.
   Near& near_here(Address address) { return (*near_)[(address >> kPageShift) % kNear]; }
-  // Whether it is there, and one cell.
-  static bool is_one(const Near& near, Address address, std::uint32_t unaligned,
-                     std::uint32_t shift) {
-    return (address & (~(kPageBytes - 1) | unaligned)) + (shift << kKeyShift) == near.key;
+  // What is the same for all accesses of a size: an address and `mask` is the page's if the access
+  // is aligned; it is one cell of pages with this shift.
+  struct Place {
+    std::uint64_t mask = ~0ull;
+    std::uint64_t key = kNoShift << kKeyShift;
+    std::uint8_t shift = kNoShift;
+  };
+  Place place(std::uint32_t size) const {
+    if (!std::has_single_bit(size) || size > 32) return {};
+    const unsigned shift = std::max<unsigned>(std::countr_zero(size), block_shift_);
+    return {~(kPageBytes - 1) | (size - 1), std::uint64_t{shift} << kKeyShift,
+            static_cast<std::uint8_t>(shift)};
+  }
+  // Whether an access is there, and one cell.
+  template <typename Placed>
+  static bool is_one(const Near& near, Address address, const Placed& place) {
+    return (address & place.mask) + place.key == near.key;
   }
   // … and two.
-  static bool is_two(const Near& near, Address address, std::uint32_t unaligned,
-                     std::uint32_t shift) {
-    return (address & (~(kPageBytes - 1) | unaligned)) == near.begin && shift == near.shift + 1u;
+  template <typename Placed>
+  static bool is_two(const Near& near, Address address, const Placed& place) {
+    return (address & place.mask) == near.begin && place.shift == near.shift + 1;
   }
   static std::uint64_t cell_of(Address address, std::uint32_t shift) {
     return (address & (kPageBytes - 1)) >> shift;
   }
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
-  void expect(Address address) const {
+  [[gnu::always_inline]] void expect(Address address) const {
     const Near& near = (*near_)[(address >> kPageShift) % kNear];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
@@ -239,6 +257,7 @@ class Blocks {
  private:
   static constexpr unsigned kPageShift = 13;
   static constexpr unsigned kKeyShift = 8;
+  static constexpr std::uint8_t kNoShift = 15;
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;

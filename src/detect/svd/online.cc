@@ -63,11 +63,14 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
   violated_ = &violated;
   std::span<const Execution> executions = batch.executions;
   std::span<const Event> events = batch.events;
-  const auto collect_now = [&] {
-    if (collect_always_) collect_when_due();
+  machine_.sample(executions, batch.shapes);
+  const auto run = [&] {
+    return collect_always_
+               ? machine_.run(executions, batch.shapes, next, [&] { collect_when_due(); })
+               : machine_.run(executions, batch.shapes, next, [] {});
   };
   while (true) {
-    const auto progress = machine_.run(executions, batch.shapes, next, collect_now);
+    const auto progress = run();
     executions = executions.subspan(progress.executions);
     next = progress.next;
     if (executions.empty()) break;
@@ -376,6 +379,7 @@ void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Throug
 }
 
 void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through) {
+  const Witness now = narrator_.witness(store, ordinal);
   units_.take_notes(unit, [&](const Overwrite& overwrite) {
     Violation& violation = violations_.emplace_back();
     violation.inside =
@@ -384,7 +388,7 @@ void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Throu
         remembered(overwrite.remote, overwrite.remote_thread, overwrite.address, overwrite.size);
     violation.remote.has_value = overwrite.has_value != 0;
     violation.remote.value = overwrite.value;
-    violation.store = narrator_.witness(store, ordinal);
+    violation.store = now;
     violation.unit = unit;
     violation.through = through;
   });

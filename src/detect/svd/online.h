@@ -148,21 +148,25 @@ class Online {
     return edge == 0 || !options_.merge_control ? value : chosen(thread, value, edge);
   }
   bool choices() const { return options_.merge_control; }
-  void expect(Address address) const { blocks_.expect(address); }
+  [[gnu::always_inline]] void expect(Address address) const { blocks_.expect(address); }
   void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
-  std::uint32_t block_shift() const {
-    return static_cast<std::uint32_t>(std::countr_zero(options_.block_size));
+  // Only with the usual options accesses are done at a glance.
+  void prepare(LiveItem& item) const {
+    const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
+    item.mask = place.mask;
+    item.key = place.key;
+    item.shift = place.shift;
   }
-  // Accesses of one or two cells, for the usual options.
+  // Accesses of one or two cells.
   [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
                                                ThreadId thread, EventOrdinal ordinal, Tag& value) {
     Blocks::Near& near = blocks_.near_here(address);
-    if (!Blocks::is_one(near, address, item.unaligned, item.shift) || !glances_) [[unlikely]]
-      return glances_ && load_two(near, item, address, value);
+    if (!Blocks::is_one(near, address, item)) [[unlikely]]
+      return load_two(near, item, address, value);
     const std::uint64_t number = Blocks::cell_of(address, item.shift);
     const Cell cell = near.cells[number];
     const bool again =
-        near.is_calm_for_reads(cell) && kReadAgain.has(cell) && units_.is_live_root(cell.unit);
+        near.is_calm_for_reads(cell) && kReadAgain.has(cell) && units_.is_live_root(unit_of(cell));
     value = again ? tag_of(cell) : load_cell(near, number, item, address, thread, ordinal);
     return true;
   }
@@ -171,10 +175,8 @@ class Online {
                                                 ThreadId thread, EventOrdinal ordinal, Tags data,
                                                 Tags addresses, Control control) {
     Blocks::Near& near = blocks_.near_here(address);
-    if (!glances_) [[unlikely]]
-      return false;
-    const bool two = !Blocks::is_one(near, address, item.unaligned, item.shift);
-    if (two && !Blocks::is_two(near, address, item.unaligned, item.shift)) [[unlikely]]
+    const bool two = !Blocks::is_one(near, address, item);
+    if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
       return false;
     Cell* const cells = near.cells + Blocks::cell_of(near, address);
     if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
@@ -293,9 +295,16 @@ class Online {
     tell_others_if_due(run, event, ordinal);
     return load_run(run, event, ordinal);
   }
+  // Of a cell that was read before: of those states only True_Dep has the highest bit.
   static UnitSet tag_of(Cell cell) {
-    return cell.block_state() == BlockState::kTrueDep ? cell.unit | kComputed : cell.unit;
+    static_assert(static_cast<unsigned>(BlockState::kTrueDep) >> 2 == 1 &&
+                  static_cast<unsigned>(BlockState::kLoaded) >> 2 == 0 &&
+                  static_cast<unsigned>(BlockState::kLoadedShared) >> 2 == 0);
+    const auto bits = std::bit_cast<std::uint32_t>(cell);
+    return unit_of(cell) | (bits << 26 & kComputed);
   }
+  // The same as cell.unit, which compilers find hard.
+  static UnitId unit_of(Cell cell) { return std::bit_cast<std::uint32_t>(cell) >> 7; }
   static Event event_of(const LiveItem& item, Address address, ThreadId thread) {
     Event event = item.event;
     event.thread = thread;
@@ -312,8 +321,9 @@ class Online {
   UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
   // Two cells that are alike and that their unit has read before.
-  bool load_two(const Blocks::Near& near, const LiveItem& item, Address address, Tag& value) {
-    if (!Blocks::is_two(near, address, item.unaligned, item.shift)) return false;
+  [[gnu::always_inline]] bool load_two(const Blocks::Near& near, const LiveItem& item,
+                                       Address address, Tag& value) {
+    if (!Blocks::is_two(near, address, item)) return false;
     const Cell* const cells = near.cells + Blocks::cell_of(near, address);
     const Cell cell = cells[0];
     if (cells[1] != cell || !kReadAgain.has(cell) || !near.is_calm_for_reads(cell) ||

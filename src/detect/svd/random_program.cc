@@ -11,8 +11,7 @@ namespace {
 
 constexpr Address kBase = 0x1000;
 constexpr std::uint32_t kSize = 4;  // of a variable
-constexpr int kMaxIterations = 3;
-constexpr int kMask = 0xffff;  // values stay small, so that sums cannot overflow
+constexpr int kMask = 0xffff;       // values stay small, so that sums cannot overflow
 
 // Where an access goes: a variable, or the one of the thread's that a register selects; perhaps
 // together with its neighbour, as one access of twice the size.
@@ -511,7 +510,7 @@ class Interpreter {
     const bool again = now.op == Instruction::kLoop && iterations > 0;
     if (again) controls_.pop_back();  // the branch that let this iteration happen
     const bool taken =
-        value(reg) % 2 != 0 && (now.op == Instruction::kIf || iterations < kMaxIterations);
+        value(reg) % 2 != 0 && (now.op == Instruction::kIf || iterations < options_.iterations);
     if (taken) {
       controls_.push_back(last_node());
       if (now.op == Instruction::kLoop) ++iterations;
@@ -608,7 +607,8 @@ RandomRun run_random_program(std::uint64_t seed, const RandomProgramOptions& opt
   while (!ready.empty()) {
     const std::size_t chosen = random() % ready.size();
     Interpreter& thread = threads[ready[chosen]];
-    thread.step();
+    const int steps = options.turn == 1 ? 1 : 1 + static_cast<int>(random() % options.turn);
+    for (int i = 0; i < steps && !thread.done(); ++i) thread.step();
     if (thread.done()) ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(chosen));
   }
   return run;

@@ -23,6 +23,8 @@ struct RandomProgramOptions {
   int own_variables = 2;  // of each thread
   int statements = 8;     // of each thread, bodies not counted
   bool plain = false;     // loads, stores, sums and ifs of single variables only
+  int iterations = 3;     // of a loop, at most
+  int turn = 1;           // accesses before another thread may go on, at most
 };
 
 struct RandomRun {

@@ -37,6 +37,8 @@ UnitId Units::root(UnitId id) {
 }
 
 UnitId Units::live_slowly(UnitId id) {
+  const Word parent = words_[id];
+  if (words_[parent] <= kNoted) return parent;  // nearly always
   const UnitId found = root(id);
   return words_[found] == kEnded ? 0 : found;
 }
