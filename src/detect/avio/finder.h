@@ -52,9 +52,7 @@ class TripleFinder {
     const SpotId row = spots_.row(segment.shape, shape, actor_, context);
     const Stamp first = make_stamp(ordinal - base_, row);
     if (learns_) return one_by_one(shape, segment.words, first);
-    for (const PatternTouch& touch : pattern.touches) {
-      shadow_.access(touch.series(first), touch.offset + segment.words[touch.base], touch.size);
-    }
+    shadow_.execute(pattern, segment.words, first);
   }
   // Returns the number of accesses.
   std::uint64_t execute_loop(const Execution& loop, const RecordShape& shape, EventOrdinal ordinal,
@@ -65,11 +63,9 @@ class TripleFinder {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
   // For an access, or a segment, that is about to come.
-  void prefetch(Address address) const { shadow_.prefetch(address); }
+  void prefetch(const Event& event) const { shadow_.prefetch(event.address, event.size); }
   void prefetch(const Execution& segment, const RecordShape& shape) {
-    for (const PatternTouch& touch : patterns_.of(segment.shape, shape).touches) {
-      shadow_.prefetch(touch.offset + segment.words[touch.base]);
-    }
+    shadow_.prefetch(patterns_.of(segment.shape, shape), segment.words);
   }
 
   // Takes note of threads and memory blocks; every other event is ignored.

@@ -45,8 +45,9 @@ struct Split {
 };
 
 // All zero: no thread was there but the one that is. Whoever keeps histories owns their others.
+// Stamps have no flags here.
 struct History {
-  Stamp write{};  // the last one since a second thread came
+  Stamp write{};  // the last one since a second thread came, unless the latest access is that
   Left before{};  // of the thread that had the location before; none if that has ended
   OthersId others{};
 
@@ -68,6 +69,7 @@ class Histories {
   Stamp pass(History& history, Stamp last, Stamp now, Split* split) {
     const Spot& from = spots_[spot_of(last)];
     const Spot& to = spots_[spot_of(now)];
+    if (is_write(from.kind)) history.write = last;
     Left mine = history.before;
     if (mine.last == 0 || spots_[spot_of(mine.last)].actor != to.actor) {
       if (mine.last != 0 || history.others != 0) {
@@ -77,7 +79,6 @@ class Histories {
     if (mine.last != 0) judge(history, mine, to.kind, split);
     const bool seen = is_write(from.kind) && is_read(to.kind);
     history.before = ended(from.actor) ? Left() : Left{last, seen ? now : 0};
-    if (is_write(to.kind)) history.write = now;
     return mine.last;
   }
 

@@ -9,7 +9,7 @@ namespace heddle::avio {
 Shadow::Shadow(Granules granules, const Spots& spots, TripleSink& sink, PairLog* pairs)
     : granules_(granules),
       cell_shift_(granules.cell_shift()),
-      fast_end_(granules.size == 1 ? Address{1} << Pages::kAddressBits : 0),
+      never_simple_(granules.size == 1 ? 0 : ~Address{0}),
       spots_(spots),
       sink_(sink),
       pairs_(pairs),
@@ -36,96 +36,96 @@ void Shadow::visit_cells(const Series& series, Address address, std::uint32_t si
 }
 
 void Shadow::visit(const Visit& visit, std::uint8_t mask) {
-  Page& page = pages_.find_or_make(visit.cell << kCellBits, mask == kAllBytes);
-  const std::size_t cell = visit.cell % kPageCells;
-  if (!page.halves()) {
-    if (mask == kAllBytes) return visit_one(visit, page, cell, mask);
-    pages_.split(page);
+  const Location cell = pages_.find_or_make(visit.cell << kCellBits);
+  if ((cell.last() & kHalf) == 0) {
+    if (mask == kAllBytes) return visit_one(visit, cell, mask);
+    pages_.split(cell);
   }
-  Stamp* const last = page.last() + 2 * cell;
-  if (mask == kAllBytes && last[0] == 0 && last[1] == 0) last[1] = kWhole;
-  if (last[1] == kWhole) {
-    if (mask == kAllBytes) return visit_one(visit, page, 2 * cell, mask);
-    pages_.split_cell(page, cell);
-  }
-  if ((mask & kLow) != 0) visit_half(visit, page, 2 * cell, mask & kLow);
-  if ((mask & kHigh) != 0) visit_half(visit, page, 2 * cell + 1, mask & kHigh);
+  if ((mask & kLow) != 0) visit_half(visit, cell, mask & kLow);
+  if ((mask & kHigh) != 0) visit_half(visit, cell.second_half(), mask & kHigh);
 }
 
-void Shadow::visit_half(const Visit& visit, Page& page, std::size_t half, std::uint8_t mask) {
-  if ((mask == kLow || mask == kHigh) && is_stamp(page.last()[half])) {
-    return visit_one(visit, page, half, mask);
+void Shadow::visit_half(const Visit& visit, Location half, std::uint8_t mask) {
+  if ((mask == kLow || mask == kHigh) && half.last() != kByBytes) {
+    return visit_one(visit, half, mask);
   }
-  visit_bytes(visit, pages_.by_bytes(page, half), half % 2 == 0 ? 0 : 4, mask);
+  visit_bytes(visit, pages_.by_bytes(half), (mask & kLow) != 0 ? 0 : 4, mask);
 }
 
-void Shadow::come(const Series& series, Address address, std::uint32_t size, Page& page,
-                  std::size_t location) {
-  Stamp& last = page.last()[location];
-  if (!is_stamp(last)) return visit_cells(series, address, size);  // kept by bytes
+[[gnu::noinline]] void Shadow::slowly(const Series& series, Address address, std::uint32_t size) {
+  access(series, address, size);
+}
+
+bool Shadow::come(const Series& series, Address address, std::uint32_t size, Location place) {
+  const Stamp last = place.last();
+  if (last < kFirstStamp || (last & kHalf) != mode_of(size)) return false;
   if (is_nobodys(last)) {
-    last = series.last;
-    return;
+    place.last() = series.last | (last & kHalf);
+    return true;
   }
-  const std::uint8_t mask = size == 8 ? kAllBytes : address % 8 == 0 ? kLow : kHigh;
-  pass({series, address, size}, mask, last, pages_.histories_of(page)[location]);
+  const auto bytes = static_cast<std::uint8_t>((1u << size) - 1);
+  pass({series, address, size}, static_cast<std::uint8_t>(bytes << address % 8), place);
+  return true;
 }
 
-void Shadow::visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask) {
-  Stamp& last = page.last()[location];
+void Shadow::visit_one(const Visit& visit, Location place, std::uint8_t mask) {
+  const Stamp last = place.last();
   if (is_mine(last)) {
     if (pairs_ != nullptr) note_pair(last, visit.series.first);
-    go_on(last, page.histories(), location, visit.series.last, visit.series.write);
+    go_on(place, visit.series);
   } else if (is_nobodys(last)) {
-    last = visit.series.last;
+    place.last() = visit.series.last | (last & kHalf);
   } else {
-    pass(visit, mask, last, pages_.histories_of(page)[location]);
+    pass(visit, mask, place);
   }
 }
 
 // Those with the same past together.
-void Shadow::visit_bytes(const Visit& visit, ByteCell& cell, unsigned first_byte,
-                         std::uint8_t mask) {
+void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask) {
+  const auto byte = [&](unsigned n) {
+    return Location{bytes.chunk, bytes.offset + n * sizeof(Stamp)};
+  };
   unsigned left = mask >> first_byte;
   while (left != 0) {
     const auto first = static_cast<unsigned>(std::countr_zero(left));
     left &= left - 1;
-    Stamp& last = cell.last[first];
+    const Location place = byte(first);
+    const Stamp last = place.last();
     if (is_mine(last)) {
       if (pairs_ != nullptr) note_pair(last, visit.series.first);
-      go_on(last, cell.histories, first, visit.series.last, visit.series.write);
+      go_on(place, visit.series);
       continue;
     }
     if (is_nobodys(last)) {
-      last = visit.series.last;
+      place.last() = visit.series.last;
       continue;
     }
-    History* const histories = pages_.histories_of(cell);
     unsigned alike = 0;
-    for (unsigned n = first + 1; n < cell.last.size(); ++n) {
-      const bool same = cell.last[n] == last && histories[n] == histories[first];
-      if (same && histories[n].others == 0) alike |= left & 1u << n;
+    for (unsigned n = first + 1; n < 4; ++n) {
+      if ((left & 1u << n) == 0 || byte(n).last() != last) continue;
+      if (byte(n).history().others == 0 && byte(n).history() == place.history()) alike |= 1u << n;
     }
     left &= ~alike;
-    pass(visit, static_cast<std::uint8_t>((alike | 1u << first) << first_byte), last,
-         histories[first]);
+    pass(visit, static_cast<std::uint8_t>((alike | 1u << first) << first_byte), place);
     for (; alike != 0; alike &= alike - 1) {
-      const auto n = static_cast<unsigned>(std::countr_zero(alike));
-      cell.last[n] = last;
-      histories[n] = histories_.copy(histories[first]);
+      const Location other = byte(static_cast<unsigned>(std::countr_zero(alike)));
+      other.last() = place.last();
+      other.history() = histories_.copy(place.history());
     }
   }
 }
 
 // The bytes of the mask pass to another thread.
-void Shadow::pass(const Visit& visit, std::uint8_t mask, Stamp& last, History& history) {
+void Shadow::pass(const Visit& visit, std::uint8_t mask, Location place) {
   const Series& series = visit.series;
+  const Stamp last = place.last();
+  History& history = place.history();
   Split split;
-  const Stamp p = histories_.pass(history, last & ~kHasHistory, series.first, &split);
+  const Stamp p = histories_.pass(history, plain(last), series.first, &split);
   if (pairs_ != nullptr && p != 0) note_pair(p, series.first);
   if (split.p != 0) found(visit, mask, split);
-  last = series.last | kHasHistory;
-  history.write = std::max(history.write, series.write);
+  place.last() = series.last | kHasHistory | (last & kHalf);
+  if ((series.last & kWrote) == 0) history.write = std::max(history.write, series.write);
 }
 
 void Shadow::found(const Visit& visit, std::uint8_t mask, const Split& split) {
@@ -150,15 +150,26 @@ void Shadow::found(const Visit& visit, std::uint8_t mask, const Split& split) {
   if (std::uint64_t* const count = sink_.count_of(triple)) known = {p, r, i, count};
 }
 
-// What one access of a loop does while it stays in a page.
+// What one access of a loop does while it stays in a chunk.
 struct Shadow::Sweep {
-  Address address{};
-  std::uint64_t step{};
-  std::uint32_t size{};
+  std::size_t distance{};  // of places
   std::uint64_t rounds{};
-  Stamp last{}, write{};  // of the first round
+  Stamp mode{};
+  Series series;  // of the first round
   Stamp round_length{};
 };
+
+namespace {
+
+// How many times an access that moves by `step` touches the chunk of `address` first.
+std::uint64_t steps_left(Address address, std::uint64_t step) {
+  if (step == 0) return ~std::uint64_t{0};
+  if (step == 8) return ((~address & kInChunk) >> 3) + 1;
+  if (static_cast<std::int64_t>(step) > 0) return (~address & kInChunk) / step + 1;
+  return (address & kInChunk) / (0 - step) + 1;
+}
+
+}  // namespace
 
 bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
                    std::uint64_t rounds, Stamp first) {
@@ -166,59 +177,43 @@ bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
   const Stamp round_length = items.size() << kOrdinalShift;
   for (const PatternTouch& touch : loop.touches) {
     const auto [from, step] = items[touch.first];
-    if ((touch.size != 8 && touch.size != 4) || ((from | step) & (touch.size - 1)) != 0) {
-      return false;
-    }
-    const Series series = touch.series(first);
-    for (std::uint64_t done = 0; done < rounds;) {
-      const Address address = from + done * step;
-      const Page* const page = find(address);
-      if (page == nullptr) return false;
-      const Sweep sweep{.address = address,
-                        .step = step,
-                        .size = touch.size,
-                        .rounds = std::min(rounds - done, Pages::steps_left(address, step)),
-                        .last = series.last + done * round_length,
-                        .write = series.write != 0 ? series.write + done * round_length : 0,
-                        .round_length = round_length};
-      if (!stays(*page, sweep)) return false;
-      done += sweep.rounds;
+    // Those in first halves and those in second ones are two sweeps.
+    const bool alternates = touch.size == 4 && (step & 4) != 0;
+    const unsigned sweeps = alternates ? 2 : 1;
+    const std::uint64_t stride = step * sweeps;
+    for (unsigned n = 0; n < sweeps; ++n) {
+      Series series = touch.series(first + n * round_length);
+      const std::uint64_t all = (rounds + sweeps - 1 - n) / sweeps;
+      for (std::uint64_t done = 0; done < all;) {
+        const Address address = from + n * step + done * stride;
+        if (!is_simple(address, touch.size)) return false;
+        std::byte* const chunk = pages_.find(address);
+        if (chunk == nullptr) return false;
+        const Sweep sweep{.distance = touch.size == 1 ? stride * sizeof(Stamp) : stride,
+                          .rounds = std::min(all - done, steps_left(address, stride)),
+                          .mode = mode_of(touch.size),
+                          .series = series,
+                          .round_length = sweeps * round_length};
+        if (!stays({chunk, offset_of(address, touch.size)}, sweep)) return false;
+        done += sweep.rounds;
+        const Stamp length = sweep.rounds * sweep.round_length;
+        series.first += length;
+        series.last += length;
+        if (series.write != 0) series.write += length;
+      }
     }
   }
   return true;
 }
 
-bool Shadow::stays(const Page& page, const Sweep& sweep) const {
-  if (page.halves()) return stays_in_halves(page, sweep);
-  if (sweep.size != 8) return false;
-  const std::uint64_t distance = sweep.step / sizeof(Stamp);
-  std::size_t cell = Pages::cell_of(sweep.address);
-  Stamp now = sweep.last;
-  Stamp write = sweep.write;
-  for (std::uint64_t left = sweep.rounds; left > 0; --left, cell += distance) {
-    Stamp& last = page.last()[cell];
-    if (!is_mine(last)) return false;
-    go_on(last, page.histories(), cell, now, write);
-    now += sweep.round_length;
-    if (write != 0) write += sweep.round_length;
-  }
-  return true;
-}
-
-bool Shadow::stays_in_halves(const Page& page, const Sweep& sweep) const {
-  Address address = sweep.address;
-  Stamp now = sweep.last;
-  Stamp write = sweep.write;
-  for (std::uint64_t left = sweep.rounds; left > 0; --left, address += sweep.step) {
-    const std::size_t cell = Pages::cell_of(address);
-    const bool whole = page.last()[2 * cell + 1] == kWhole;
-    if (whole != (sweep.size == 8)) return false;
-    const std::size_t location = 2 * cell + (whole ? 0 : address >> 2 & 1);
-    Stamp& last = page.last()[location];
-    if (!is_mine(last)) return false;
-    go_on(last, page.histories(), location, now, write);
-    now += sweep.round_length;
-    if (write != 0) write += sweep.round_length;
+bool Shadow::stays(Location place, const Sweep& sweep) const {
+  Series series = sweep.series;
+  for (std::uint64_t left = sweep.rounds; left > 0; --left, place.offset += sweep.distance) {
+    const Stamp last = place.last();
+    if (!is_mine(last) || (last & kHalf) != sweep.mode) return false;
+    go_on(place, series);
+    series.last += sweep.round_length;
+    if (series.write != 0) series.write += sweep.round_length;
   }
   return true;
 }

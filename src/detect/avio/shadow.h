@@ -66,24 +66,44 @@ class Shadow {
     turn_ = make_stamp(ordinal, 0);
   }
 
-  [[gnu::always_inline]] void access(const Series& series, Address address, std::uint32_t size) {
-    Page* const page = find(address);
-    if (page != nullptr && (size == 8 || size == 4) && (address & (size - 1)) == 0) {
-      std::size_t location = Pages::cell_of(address);
-      bool easy = size == 8;
-      if (page->halves()) {
-        location *= 2;
-        easy = (page->last()[location + 1] == kWhole) == (size == 8);
-        if (size == 4) location += address >> 2 & 1;
-      }
-      if (easy) {
-        Stamp& last = page->last()[location];
-        if (!is_mine(last)) return come(series, address, size, *page, location);
-        if (pairs_ != nullptr) note_pair(last, series.first);
-        return go_on(last, page->histories(), location, series.last, series.write);
+  void access(const Series& series, Address address, std::uint32_t size) {
+    if (is_simple(address, size)) {
+      if (std::byte* const chunk = pages_.find(address)) {
+        const Location place{chunk, offset_of(address, size)};
+        const Stamp last = place.last();
+        if (is_mine(last) && (last & kHalf) == mode_of(size)) {
+          if (pairs_ != nullptr) note_pair(last, series.first);
+          return go_on(place, series);
+        }
+        if (come(series, address, size, place)) return;
       }
     }
     visit_cells(series, address, size);
+  }
+
+  // An execution of a segment. `first` is its first access. For who learns it is not.
+  [[gnu::always_inline]] void execute(const Pattern& segment, const std::uint64_t* words,
+                                      Stamp first) {
+    std::byte* const* const table = pages_.table();
+    const Stamp turn = turn_;
+    for (const PatternTouch& touch : segment.touches) {
+      const Address address = touch.offset + words[touch.base];
+      if ((address & (touch.unlikely | never_simple_)) == 0) [[likely]] {
+        std::byte* const chunk = table[address >> kChunkBits];
+        if (chunk != nullptr) [[likely]] {
+          auto* const last = reinterpret_cast<Stamp*>(chunk + touch.place(address));
+          const Stamp now = first + touch.now;
+          const Stamp before = *last;
+          // It was accessed in this turn, and not later: accesses of an execution may overlap.
+          if (before - turn < now - turn &&
+              ((before ^ touch.flags) & kFlags) < touch.flags_end) [[likely]] {
+            *last = now | (before & kHasHistory);
+            continue;
+          }
+        }
+      }
+      slowly(touch.series(first), address, touch.size);
+    }
   }
 
   // So many rounds of a loop, whose accesses are where `items` says, if all that they touch is easy
@@ -93,13 +113,16 @@ class Shadow {
              Stamp first);
 
   // For an access that is about to come.
-  void prefetch(Address address) const {
-    const Page* const page = find(address);
-    if (page == nullptr) return;
-    const std::size_t cell = Pages::cell_of(address);
-    const std::size_t location = page->halves() ? 2 * cell + (address >> 2 & 1) : cell;
-    __builtin_prefetch(page->last() + location, 1);
-    if (page->histories() != nullptr) __builtin_prefetch(page->histories() + location, 1);
+  void prefetch(Address address, std::uint32_t size) const {
+    std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
+    __builtin_prefetch(chunk + offset_of(address, size), 1);
+  }
+  void prefetch(const Pattern& segment, const std::uint64_t* words) const {
+    for (const PatternTouch& touch : segment.touches) {
+      const Address address = touch.offset + words[touch.base];
+      std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
+      __builtin_prefetch(chunk + touch.place(address), 1);
+    }
   }
 
   void forget(Address address, std::uint64_t size);
@@ -127,8 +150,18 @@ class Shadow {
     bool alone = true;  // they concern one location only
   };
 
-  static bool is_stamp(Stamp last) { return last == 0 || last >= kFirstStamp; }
-  Page* find(Address address) const { return address < fast_end_ ? pages_.find(address) : nullptr; }
+  bool is_simple(Address address, std::uint32_t size) const {
+    return (size == 8 || size == 4 || size == 1) &&
+           (address & (Pages::kBeyond | never_simple_ | (size - 1))) == 0;
+  }
+  // Of what is simple.
+  static std::size_t offset_of(Address address, std::uint32_t size) {
+    return size == 8   ? offset_of_cell(address)
+           : size == 4 ? offset_of_half(address)
+                       : offset_of_byte(address);
+  }
+  static Stamp mode_of(std::uint32_t size) { return size == 4 ? kHalf : 0; }
+
   const Spot& spot(Stamp stamp) const { return spots_[spot_of(stamp)]; }
   bool is_mine(Stamp last) const {
     return last >= turn_ || (last >= kFirstStamp && spot(last).actor == actor_);
@@ -136,32 +169,36 @@ class Shadow {
   // Nobody else is concerned: the location is untouched, or that of a thread that ended and had it
   // for itself.
   bool is_nobodys(Stamp last) const {
-    return last == 0 || ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
+    return is_untouched(last) ||
+           ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
   }
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 
-  // The location stays with the thread. `histories` may be null where nothing is shared.
-  static void go_on(Stamp& last, History* histories, std::size_t location, Stamp now, Stamp write) {
-    if (write != 0 && (last & kHasHistory) != 0) {
-      histories[location].write = std::max(histories[location].write, write);
+  // The location stays with the thread. While its latest access is a write nothing else has to know
+  // of that.
+  static void go_on(Location place, const Series& series) {
+    const Stamp before = place.last();
+    const Stamp now = std::max(before, series.last | (before & (kHasHistory | kHalf)));
+    if ((now & (kHasHistory | kWrote)) == kHasHistory) {
+      const Stamp wrote = std::max((before & kWrote) != 0 ? plain(before) : 0, series.write);
+      if (wrote != 0) place.history().write = std::max(place.history().write, wrote);
     }
-    last = std::max(last, now | (last & kHasHistory));
+    place.last() = now;
   }
-  // A thread comes to a location of 4 or 8 bytes that it did not have.
-  void come(const Series& series, Address address, std::uint32_t size, Page& page,
-            std::size_t location);
-  void visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask);
+  void slowly(const Series& series, Address address, std::uint32_t size);
+  // A thread comes to a location that it did not have. False: not a location, or not of this size.
+  bool come(const Series& series, Address address, std::uint32_t size, Location place);
+  void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   void visit_cells(const Series& series, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);
-  void visit_half(const Visit& visit, Page& page, std::size_t half, std::uint8_t mask);
-  void visit_bytes(const Visit& visit, ByteCell& cell, unsigned first_byte, std::uint8_t mask);
-  void pass(const Visit& visit, std::uint8_t mask, Stamp& last, History& history);
+  void visit_half(const Visit& visit, Location half, std::uint8_t mask);
+  void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
+  void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
-  bool stays(const Page& page, const Sweep& sweep) const;
-  bool stays_in_halves(const Page& page, const Sweep& sweep) const;
+  bool stays(Location place, const Sweep& sweep) const;
 
   // Triples whose like was found before: most come again and again. The case follows from the
   // spots.
@@ -173,7 +210,7 @@ class Shadow {
 
   const Granules granules_;
   const unsigned cell_shift_;
-  const Address fast_end_;  // 0 when accesses have to be rounded to granules
+  const Address never_simple_;  // all bits when accesses have to be rounded to granules
   const Spots& spots_;
   TripleSink& sink_;
   PairLog* const pairs_;

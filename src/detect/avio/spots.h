@@ -36,7 +36,7 @@ struct Spot {
 
 class Spots {
  public:
-  static constexpr unsigned kBits = 25;
+  static constexpr unsigned kBits = 24;
 
   Spots() : spots_(1) {}
 
