@@ -63,8 +63,8 @@ class TripleFinder {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
   // For an access, or a segment, that is about to come.
-  void prefetch(const Event& event) const { shadow_.prefetch(event.address, event.size); }
-  void prefetch(const Execution& segment, const RecordShape& shape) {
+  [[gnu::always_inline]] void prefetch(const Event& event) const { shadow_.prefetch(event.address, event.size); }
+  [[gnu::always_inline]] void prefetch(const Execution& segment, const RecordShape& shape) {
     shadow_.prefetch(patterns_.of(segment.shape, shape), segment.words);
   }
 
