@@ -79,7 +79,9 @@ class Avio : public Detector, private TripleSink {
   std::uint64_t* count_of(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
   EventOrdinal execute(const Execution& execution, const RecordShape& shape, EventOrdinal ordinal);
-  void prefetch(const ExecutionBatch& batch, const Execution& execution);
+  EventOrdinal execute_alone(const ExecutionBatch& batch, const Execution& execution,
+                             EventOrdinal ordinal);
+  void enter_context_of(ThreadId thread);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);

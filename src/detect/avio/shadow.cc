@@ -52,8 +52,8 @@ void Shadow::visit_half(const Visit& visit, Location half, std::uint8_t mask) {
   visit_bytes(visit, pages_.by_bytes(half), (mask & kLow) != 0 ? 0 : 4, mask);
 }
 
-[[gnu::noinline]] void Shadow::slowly(const Series& series, Address address, std::uint32_t size) {
-  access(series, address, size);
+void Shadow::slowly(const PatternTouch& touch, const std::uint64_t* words, Stamp first) {
+  access(touch.series(first), touch.offset + words[touch.base], touch.size);
 }
 
 bool Shadow::come(const Series& series, Address address, std::uint32_t size, Location place) {

@@ -81,30 +81,46 @@ class Shadow {
     visit_cells(series, address, size);
   }
 
-  // An execution of a segment. `first` is its first access. For who learns it is not.
-  [[gnu::always_inline]] void execute(const Pattern& segment, const std::uint64_t* words,
-                                      Stamp first) {
+  // Where the locations are that an execution touches, as far as that can be told from their
+  // addresses. They are about to be accessed: most of the time of an access is waiting for its
+  // state, unless somebody asked for it early.
+  [[gnu::always_inline]] Stamp** find(const Pattern& segment, const std::uint64_t* words,
+                                      Stamp** to) {
     std::byte* const* const table = pages_.table();
-    const Stamp turn = turn_;
+    const Address never_simple = never_simple_;
     for (const PatternTouch& touch : segment.touches) {
       const Address address = touch.offset + words[touch.base];
-      if ((address & (touch.unlikely | never_simple_)) == 0) [[likely]] {
+      Stamp* found = &nowhere_;
+      if ((address & (touch.unlikely | never_simple)) == 0) [[likely]] {
         std::byte* const chunk = table[address >> kChunkBits];
         if (chunk != nullptr) [[likely]] {
-          auto* const last = reinterpret_cast<Stamp*>(chunk + touch.place(address));
-          const Stamp now = first + touch.now;
-          const Stamp before = *last;
-          // It was accessed in this turn, and not later: accesses of an execution may overlap.
-          if (before - turn < now - turn &&
-              ((before ^ touch.flags) & kFlags) < touch.flags_end) [[likely]] {
-            *last = now | (before & kHasHistory);
-            continue;
-          }
+          found = reinterpret_cast<Stamp*>(chunk + touch.offset_in_chunk(address));
+          __builtin_prefetch(found, 1);
         }
       }
-      slowly(touch.series(first), address, touch.size);
+      *to++ = found;
     }
+    return to;
   }
+  // The execution. `first` is its first access.
+  [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
+                                         Stamp first, Stamp** found) {
+    const Stamp turn = turn_;
+    for (const PatternTouch& touch : segment.touches) {
+      Stamp* const last = *found++;
+      const Stamp now = first + touch.now;
+      const Stamp before = *last;
+      // It was accessed in this turn, and not later: accesses of an execution may overlap.
+      if (before - turn < now - turn && ((before ^ touch.flags) & kFlags) < touch.flags_end)
+        [[likely]] {
+        *last = now | (before & kHasHistory);
+      } else {
+        slowly(touch, words, first);
+      }
+    }
+    return found;
+  }
+  void slowly(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
 
   // So many rounds of a loop, whose accesses are where `items` says, if all that they touch is easy
   // to find and stays with the thread whose turn it is. `first` is the first access. False: not all
@@ -117,13 +133,6 @@ class Shadow {
   [[gnu::always_inline]] void prefetch(Address address, std::uint32_t size) const {
     std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
     __builtin_prefetch(chunk + offset_of(address, size), 1);
-  }
-  [[gnu::always_inline]] void prefetch(const Pattern& segment, const std::uint64_t* words) const {
-    for (const PatternTouch& touch : segment.touches) {
-      const Address address = touch.offset + words[touch.base];
-      std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
-      __builtin_prefetch(chunk + touch.place(address), 1);
-    }
   }
 
   void forget(Address address, std::uint64_t size);
@@ -186,7 +195,6 @@ class Shadow {
     }
     place.last() = now;
   }
-  void slowly(const Series& series, Address address, std::uint32_t size);
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
   bool come(const Series& series, Address address, std::uint32_t size, Location place);
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
@@ -220,6 +228,7 @@ class Shadow {
   Histories histories_;
   Pages pages_;
   std::array<Known, kKnown> known_{};
+  Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched
 };
 
 }  // namespace heddle::avio
