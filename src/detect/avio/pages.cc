@@ -35,6 +35,7 @@ void visit_pieces(std::size_t from, std::size_t to, Visit visit) {
     const std::size_t start = array.start + from * array.times;
     const std::size_t size = (to - from) * array.times;
     visit(start, size);
+    visit(kWrite + start, size);
     visit(kHistory + kHistoryTimes * start, kHistoryTimes * size);
   }
 }
@@ -62,11 +63,21 @@ std::byte* Pages::make_chunk(std::uint64_t number) {
   return chunk;
 }
 
+void Pages::copy_history(Location from, Location to) {
+  to.write() = from.write();
+  to.history() = histories_.copy(from.history());
+}
+
+void Pages::drop_history(Location location) {
+  location.write() = 0;
+  histories_.drop(location.history());
+}
+
 void Pages::split(Location cell) {
   const Location second = cell.second_half();
   cell.last() |= kHalf;
   second.last() = cell.last();
-  if ((cell.last() & kHasHistory) != 0) second.history() = histories_.copy(cell.history());
+  if ((cell.last() & kHasHistory) != 0) copy_history(cell, second);
 }
 
 Location Pages::by_bytes(Location half) {
@@ -76,17 +87,17 @@ Location Pages::by_bytes(Location half) {
   Location byte = bytes;
   for (int n = 0; n < 4; ++n, byte = byte.next()) {
     byte.last() = last & ~kHalf;
-    if ((last & kHasHistory) != 0) byte.history() = histories_.copy(half.history());
+    if ((last & kHasHistory) != 0) copy_history(half, byte);
   }
-  if ((last & kHasHistory) != 0) histories_.drop(half.history());
+  if ((last & kHasHistory) != 0) drop_history(half);
   half.last() = kByBytes;
   return bytes;
 }
 
 // Forgets a location that is not kept by bytes.
-void Pages::clear(Location place, Stamp untouched) {
-  if ((place.last() & kHasHistory) != 0) histories_.drop(place.history());
-  place.last() = untouched;
+void Pages::clear(Location location, Stamp untouched) {
+  if ((location.last() & kHasHistory) != 0) drop_history(location);
+  location.last() = untouched;
 }
 
 void Pages::forget_half(Location half, std::uint8_t mask) {
@@ -176,7 +187,7 @@ void Pages::forget_everything() {
 
 std::size_t Pages::shared() const {
   std::size_t count = 0;
-  const auto add = [&](Location place) { count += (place.last() & kHasHistory) != 0 ? 1 : 0; };
+  const auto add = [&](Location location) { count += (location.last() & kHasHistory) != 0 ? 1 : 0; };
   const auto add_half = [&](Location half) {
     if (half.last() != kByBytes) return add(half);
     Location byte = half.bytes();

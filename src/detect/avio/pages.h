@@ -1,7 +1,7 @@
 // Pages: where the state of every location is, by address.
 //
 // Of each location the latest access is kept (a Stamp) and, once it has passed from one thread to
-// another, its History. Locations are 8-byte cells, halves of them, or single bytes: whatever the
+// another, its last write and its History. Locations are 8-byte cells, halves of them, or single bytes: whatever the
 // program accesses as one. Where a state lies follows from the address and the size of the location
 // alone, so that finding it is two loads and asks nothing.
 //
@@ -11,7 +11,8 @@
 //   at 0      a stamp for each cell: of the cell, or of its first half
 //   kSecond   a stamp for each cell: of its second half
 //   kBytes    a stamp for each byte
-//   kHistory  a history for each of these stamps, four times as far
+//   kWrite    the last write of each of these locations
+//   kHistory  a history for each of them, three times as far
 //   kUsed     which of the chunk's 4 KB pages have any stamps
 //
 // A cell is one location until somebody accesses less of it: then both its halves have the flag
@@ -48,9 +49,10 @@ inline constexpr Address kCellInChunk = kInChunk & ~Address{7};
 // Offsets in a chunk's block.
 inline constexpr std::size_t kSecond = std::size_t{1} << kChunkBits;
 inline constexpr std::size_t kBytes = 2 * kSecond;
-inline constexpr std::size_t kHistory = kBytes + sizeof(Stamp) * kSecond;
+inline constexpr std::size_t kWrite = kBytes + sizeof(Stamp) * kSecond;
+inline constexpr std::size_t kHistory = 2 * kWrite;
 inline constexpr std::size_t kHistoryTimes = sizeof(History) / sizeof(Stamp);
-inline constexpr std::size_t kUsed = kHistory + kHistoryTimes * kHistory;
+inline constexpr std::size_t kUsed = kHistory + kHistoryTimes * kWrite;
 inline constexpr unsigned kPageBits = 12;
 inline constexpr std::size_t kPagesOfChunk = kSecond >> kPageBits;
 inline constexpr std::size_t kBlock = kUsed + (std::size_t{1} << kPageBits);
@@ -61,6 +63,8 @@ struct Location {
   std::size_t offset{};
 
   Stamp& last() const { return *reinterpret_cast<Stamp*>(chunk + offset); }
+  // Without flags; the last one since a second thread came, unless the latest access is that.
+  Stamp& write() const { return *reinterpret_cast<Stamp*>(chunk + kWrite + offset); }
   History& history() const {
     return *reinterpret_cast<History*>(chunk + kHistory + kHistoryTimes * offset);
   }
@@ -107,6 +111,7 @@ class Pages {
 
   void split(Location cell);      // into halves
   Location by_bytes(Location half);  // from now on if not already; its first byte
+  void copy_history(Location from, Location to);
 
   // The bytes from `first` to `last`.
   void forget(Address first, Address last);
@@ -125,7 +130,8 @@ class Pages {
 
   void forget_cell(Location cell, std::uint8_t mask);
   void forget_half(Location half, std::uint8_t mask);
-  void clear(Location place, Stamp untouched);
+  void clear(Location location, Stamp untouched);
+  void drop_history(Location location);
   void forget_in_page(std::byte* chunk, std::size_t from, std::size_t to);
   void forget_in_chunk(std::byte* chunk, std::size_t from, std::size_t to);
 

@@ -103,14 +103,15 @@ void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte
     unsigned alike = 0;
     for (unsigned n = first + 1; n < 4; ++n) {
       if ((left & 1u << n) == 0 || byte(n).last() != last) continue;
-      if (byte(n).history().others == 0 && byte(n).history() == place.history()) alike |= 1u << n;
+      const bool same = byte(n).write() == place.write() && byte(n).history() == place.history();
+      if (same && place.history().others == 0) alike |= 1u << n;
     }
     left &= ~alike;
     pass(visit, static_cast<std::uint8_t>((alike | 1u << first) << first_byte), place);
     for (; alike != 0; alike &= alike - 1) {
       const Location other = byte(static_cast<unsigned>(std::countr_zero(alike)));
       other.last() = place.last();
-      other.history() = histories_.copy(place.history());
+      pages_.copy_history(place, other);
     }
   }
 }
@@ -119,13 +120,13 @@ void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte
 void Shadow::pass(const Visit& visit, std::uint8_t mask, Location place) {
   const Series& series = visit.series;
   const Stamp last = place.last();
-  History& history = place.history();
   Split split;
-  const Stamp p = histories_.pass(history, plain(last), series.first, &split);
+  const Stamp p =
+      histories_.pass(place.history(), place.write(), plain(last), series.first, &split);
   if (pairs_ != nullptr && p != 0) note_pair(p, series.first);
   if (split.p != 0) found(visit, mask, split);
   place.last() = series.last | kHasHistory | (last & kHalf);
-  if ((series.last & kWrote) == 0) history.write = std::max(history.write, series.write);
+  if ((series.last & kWrote) == 0) place.write() = std::max(place.write(), series.write);
 }
 
 void Shadow::found(const Visit& visit, std::uint8_t mask, const Split& split) {

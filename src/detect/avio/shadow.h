@@ -111,12 +111,19 @@ class Shadow {
       const Stamp now = first + touch.now;
       const Stamp before = *last;
       // It was accessed in this turn, and not later: accesses of an execution may overlap.
-      if (before - turn < now - turn && ((before ^ touch.flags) & kFlags) < touch.flags_end)
-        [[likely]] {
-        *last = now | (before & kHasHistory);
-      } else {
-        slowly(touch, words, first);
+      if (before - turn < now - turn) [[likely]] {
+        const Stamp flags = (before ^ touch.flags) & kFlags;
+        if (flags < touch.flags_end) {
+          *last = now | (before & kHasHistory);
+          continue;
+        }
+        if (flags == (kWrote | kHasHistory) && touch.write == 0) {
+          last[kWrite / sizeof(Stamp)] = plain(before);
+          *last = now | kHasHistory;
+          continue;
+        }
       }
+      slowly(touch, words, first);
     }
     return found;
   }
@@ -191,7 +198,7 @@ class Shadow {
     const Stamp now = std::max(before, series.last | (before & (kHasHistory | kHalf)));
     if ((now & (kHasHistory | kWrote)) == kHasHistory) {
       const Stamp wrote = std::max((before & kWrote) != 0 ? plain(before) : 0, series.write);
-      if (wrote != 0) place.history().write = std::max(place.history().write, wrote);
+      if (wrote != 0) place.write() = std::max(place.write(), wrote);
     }
     place.last() = now;
   }
