@@ -68,7 +68,7 @@ class Histories {
   // date.
   // Returns the P of `now`, 0 if there is none. `split->p` is not 0 when that is one of an
   // unserializable split.
-  Stamp pass(History& history, Stamp& write, Stamp last, Stamp now, Split* split) {
+  [[gnu::always_inline]] Stamp pass(History& history, Stamp& write, Stamp last, Stamp now, Split* split) {
     const Spot& from = spots_[spot_of(last)];
     const Spot& to = spots_[spot_of(now)];
     if (is_write(from.kind)) write = last;
@@ -98,7 +98,7 @@ class Histories {
   std::size_t bytes() const { return others_.bytes(); }
 
  private:
-  void judge(Stamp write, const Left& mine, EventKind now, Split* split) const {
+  [[gnu::always_inline]] void judge(Stamp write, const Left& mine, EventKind now, Split* split) const {
     const bool p_writes = is_write(spots_[spot_of(mine.last)].kind);
     if (p_writes && !is_read(now)) {
       if (mine.reader != 0) *split = {SplitCase::kWriteReadWrite, mine.last, mine.reader};

@@ -23,6 +23,51 @@ Touch Shadow::touch(Stamp stamp) const {
   return Touch::make(from.actor, from.kind, ordinal_of(stamp), from.site, from.context);
 }
 
+// The bytes of the mask pass to another thread.
+[[gnu::always_inline]] inline void Shadow::pass(const Visit& visit, std::uint8_t mask,
+                                                Location place) {
+  const Series& series = visit.series;
+  const Stamp last = place.last();
+  Split split;
+  const Stamp p =
+      histories_.pass(place.history(), place.write(), plain(last), series.first, &split);
+  if (pairs_ != nullptr && p != 0) note_pair(p, series.first);
+  if (split.p != 0) found(visit, mask, split);
+  place.last() = series.last | kHasHistory | (last & kHalf);
+  if ((series.last & kWrote) == 0) place.write() = std::max(place.write(), series.write);
+}
+
+[[gnu::always_inline]] inline void Shadow::found(const Visit& visit, std::uint8_t mask,
+                                                 const Split& split) {
+  const SpotId p = spot_of(split.p);
+  const SpotId r = spot_of(split.r);
+  const SpotId i = spot_of(visit.series.first);
+  Known& like = known(p, r, i);
+  if (visit.alone && like.p == p && like.r == r && like.i == i) {
+    ++*like.count;
+    return;
+  }
+  found_first(visit, mask, split);
+}
+
+void Shadow::found_first(const Visit& visit, std::uint8_t mask, const Split& split) {
+  const Triple triple{split.split,
+                      touch(split.p),
+                      touch(split.r),
+                      touch(visit.series.first),
+                      visit.cell << cell_shift_,
+                      mask,
+                      visit.address,
+                      visit.size};
+  sink_.on_triple(triple);
+  std::uint64_t* const count = sink_.count_of(triple);
+  if (count == nullptr) return;
+  const SpotId p = spot_of(split.p);
+  const SpotId r = spot_of(split.r);
+  const SpotId i = spot_of(visit.series.first);
+  known(p, r, i) = {p, r, i, count};
+}
+
 void Shadow::visit_cells(const Series& series, Address address, std::uint32_t size) {
   if (size == 0) return;
   const Address end = address + (size - 1) < address ? ~Address{0} : address + (size - 1);
@@ -56,7 +101,8 @@ void Shadow::slowly(const PatternTouch& touch, const std::uint64_t* words, Stamp
   access(touch.series(first), touch.offset + words[touch.base], touch.size);
 }
 
-bool Shadow::come(const Series& series, Address address, std::uint32_t size, Location place) {
+[[gnu::always_inline]] inline bool Shadow::come(const Series& series, Address address,
+                                                std::uint32_t size, Location place) {
   const Stamp last = place.last();
   if (last < kFirstStamp || (last & kHalf) != mode_of(size)) return false;
   if (is_nobodys(last)) {
@@ -66,6 +112,27 @@ bool Shadow::come(const Series& series, Address address, std::uint32_t size, Loc
   const auto bytes = static_cast<std::uint8_t>((1u << size) - 1);
   pass({series, address, size}, static_cast<std::uint8_t>(bytes << address % 8), place);
   return true;
+}
+
+void Shadow::access(const Series& series, Address address, std::uint32_t size) {
+  if (is_simple(address, size)) {
+    if (std::byte* const chunk = pages_.find(address)) {
+      const Location place{chunk, offset_of(address, size)};
+      const Stamp last = place.last();
+      if (is_mine(last) && (last & kHalf) == mode_of(size)) {
+        if (pairs_ != nullptr) note_pair(last, series.first);
+        return go_on(place, series);
+      }
+      if (come(series, address, size, place)) return;
+    }
+  }
+  visit_cells(series, address, size);
+}
+
+bool Shadow::come(const PatternTouch& touch, const std::uint64_t* words, Stamp first) {
+  const Address address = touch.offset + words[touch.base];
+  const Location place{pages_.find(address), touch.offset_in_chunk(address)};
+  return !is_mine(place.last()) && come(touch.series(first), address, touch.size, place);
 }
 
 void Shadow::visit_one(const Visit& visit, Location place, std::uint8_t mask) {
@@ -114,41 +181,6 @@ void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte
       pages_.copy_history(place, other);
     }
   }
-}
-
-// The bytes of the mask pass to another thread.
-void Shadow::pass(const Visit& visit, std::uint8_t mask, Location place) {
-  const Series& series = visit.series;
-  const Stamp last = place.last();
-  Split split;
-  const Stamp p =
-      histories_.pass(place.history(), place.write(), plain(last), series.first, &split);
-  if (pairs_ != nullptr && p != 0) note_pair(p, series.first);
-  if (split.p != 0) found(visit, mask, split);
-  place.last() = series.last | kHasHistory | (last & kHalf);
-  if ((series.last & kWrote) == 0) place.write() = std::max(place.write(), series.write);
-}
-
-void Shadow::found(const Visit& visit, std::uint8_t mask, const Split& split) {
-  const SpotId p = spot_of(split.p);
-  const SpotId r = spot_of(split.r);
-  const SpotId i = spot_of(visit.series.first);
-  Known& known = known_[(p * 5u + r * 3u + i) % kKnown];
-  if (visit.alone && known.p == p && known.r == r && known.i == i) {
-    ++*known.count;
-    return;
-  }
-  const Triple triple{split.split,
-                      touch(split.p),
-                      touch(split.r),
-                      touch(visit.series.first),
-                      visit.cell << cell_shift_,
-                      mask,
-                      visit.address,
-                      visit.size};
-  sink_.on_triple(triple);
-  if (!visit.alone) return;
-  if (std::uint64_t* const count = sink_.count_of(triple)) known = {p, r, i, count};
 }
 
 // What one access of a loop does while it stays in a chunk.

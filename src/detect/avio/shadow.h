@@ -66,20 +66,7 @@ class Shadow {
     turn_ = make_stamp(ordinal, 0);
   }
 
-  void access(const Series& series, Address address, std::uint32_t size) {
-    if (is_simple(address, size)) {
-      if (std::byte* const chunk = pages_.find(address)) {
-        const Location place{chunk, offset_of(address, size)};
-        const Stamp last = place.last();
-        if (is_mine(last) && (last & kHalf) == mode_of(size)) {
-          if (pairs_ != nullptr) note_pair(last, series.first);
-          return go_on(place, series);
-        }
-        if (come(series, address, size, place)) return;
-      }
-    }
-    visit_cells(series, address, size);
-  }
+  void access(const Series& series, Address address, std::uint32_t size);
 
   // Where the locations are that an execution touches, as far as that can be told from their
   // addresses. They are about to be accessed: most of the time of an access is waiting for its
@@ -106,12 +93,17 @@ class Shadow {
   [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
                                          Stamp first, Stamp** found) {
     const Stamp turn = turn_;
+    const Actor actor = actor_;
+    const Spot* const spots = spots_.data();
     for (const PatternTouch& touch : segment.touches) {
       Stamp* const last = *found++;
       const Stamp now = first + touch.now;
       const Stamp before = *last;
-      // It was accessed in this turn, and not later: accesses of an execution may overlap.
-      if (before - turn < now - turn) [[likely]] {
+      // It was accessed in this turn, or by this thread; and not later, since accesses of an
+      // execution may overlap.
+      if (before - turn < now - turn ||
+          (before - kFirstStamp < now - kFirstStamp && spots[spot_of(before)].actor == actor))
+        [[likely]] {
         const Stamp flags = (before ^ touch.flags) & kFlags;
         if (flags < touch.flags_end) {
           *last = now | (before & kHasHistory);
@@ -123,6 +115,7 @@ class Shadow {
           continue;
         }
       }
+      if (last != &nowhere_ && come(touch, words, first)) continue;
       slowly(touch, words, first);
     }
     return found;
@@ -204,6 +197,7 @@ class Shadow {
   }
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
   bool come(const Series& series, Address address, std::uint32_t size, Location place);
+  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   void visit_cells(const Series& series, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);
@@ -211,6 +205,7 @@ class Shadow {
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
   void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
+  void found_first(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
@@ -223,6 +218,7 @@ class Shadow {
     std::uint64_t* count{};
   };
   static constexpr std::size_t kKnown = 1024;
+  Known& known(SpotId p, SpotId r, SpotId i) { return known_[(p * 5u + r * 3u + i) % kKnown]; }
 
   const Granules granules_;
   const unsigned cell_shift_;

@@ -52,6 +52,7 @@ class Spots {
     return known.row == row ? known.first : look_up(row, shape);
   }
   const Spot& operator[](SpotId id) const { return spots_[id]; }
+  const Spot* data() const { return spots_.data(); }  // until there are more
 
   // There is no room for so many more. Whoever keeps numbers forgets them and clears.
   bool full(std::size_t more = 1) const { return (spots_.size() + more) >> kBits != 0; }
