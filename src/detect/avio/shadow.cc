@@ -202,6 +202,65 @@ std::uint64_t steps_left(Address address, std::uint64_t step) {
   return (address & kInChunk) / (0 - step) + 1;
 }
 
+// Of locations that lie next to one another, accessed by a loop in rounds of one length.
+struct Row {
+  Stamp* last;
+  std::uint64_t count;
+  Stamp now;  // of the first; with the flags of the locations
+  Stamp round_length;
+  Stamp turn;
+};
+
+#if defined(__x86_64__)
+#define HEDDLE_VECTORISED [[gnu::target_clones("avx2", "default"), gnu::optimize("O3")]]
+#else
+#define HEDDLE_VECTORISED
+#endif
+
+// Whether the accesses of a row are as simple as most are: every location was accessed in this turn,
+// or from the same spot as the first one, which is this thread's. Stamps are less than 2^63, so
+// differences have a sign. 0: nothing has to be done but to replace the stamps; kWrote: writes have
+// to be put down, too; more: they are not.
+HEDDLE_VECTORISED Stamp obstacles(const Row row, bool writes) {
+  constexpr Stamp kSpot = kFirstStamp - 1 - kFlags;
+  const Stamp like = row.last[0];
+  const Stamp note = writes ? 0 : kWrote;
+  const Stamp later = writes ? 8 : 0;
+  Stamp found = 0;
+  for (std::uint64_t n = 0; n < row.count; ++n) {
+    const Stamp last = row.last[n];
+    const Stamp now = row.now + n * row.round_length;
+    const Stamp elsewhere = ((last ^ like) & kSpot) != 0 ? 8 : 0;
+    found |= (last - row.turn) >> 60 & elsewhere;
+    found |= (last - kFirstStamp) >> 60 & 8;
+    found |= (now - last) >> 60 & later;
+    found |= (last ^ row.now) & kHalf;
+    found |= last & last >> 1 & note;  // kWrote and kHasHistory
+  }
+  return found;
+}
+
+HEDDLE_VECTORISED void put_down_writes(const Row row) {
+  Stamp* const writes = row.last + kWrite / sizeof(Stamp);
+  for (std::uint64_t n = 0; n < row.count; ++n) {
+    const Stamp last = row.last[n];
+    const bool written = (last & (kWrote | kHasHistory)) == (kWrote | kHasHistory);
+    writes[n] = written ? plain(last) : writes[n];
+  }
+}
+
+// Some may have been accessed later, by another access of the same loop.
+HEDDLE_VECTORISED void replace(const Row row) {
+  Stamp now = row.now;
+  for (std::uint64_t n = 0; n < row.count; ++n, now += row.round_length) {
+    const Stamp last = row.last[n];
+    const Stamp then = now | (last & kHasHistory);
+    row.last[n] = static_cast<std::int64_t>(last) > static_cast<std::int64_t>(then) ? last : then;
+  }
+}
+
+#undef HEDDLE_VECTORISED
+
 }  // namespace
 
 bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
@@ -239,12 +298,23 @@ bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
   return true;
 }
 
-bool Shadow::stays(Location place, const Sweep& sweep) const {
+bool Shadow::stays(Location location, const Sweep& sweep) const {
   Series series = sweep.series;
-  for (std::uint64_t left = sweep.rounds; left > 0; --left, place.offset += sweep.distance) {
-    const Stamp last = place.last();
+  const bool writes = (series.last & kWrote) != 0;
+  if (sweep.distance == sizeof(Stamp) && (writes || series.write == 0)) {
+    const Row row{&location.last(), sweep.rounds, series.last | sweep.mode, sweep.round_length,
+                  turn_};
+    const Stamp obstacle = is_mine(*row.last) ? obstacles(row, writes) : kHalf;
+    if (obstacle <= kWrote) {
+      if (obstacle != 0) put_down_writes(row);
+      replace(row);
+      return true;
+    }
+  }
+  for (std::uint64_t left = sweep.rounds; left > 0; --left, location.offset += sweep.distance) {
+    const Stamp last = location.last();
     if (!is_mine(last) || (last & kHalf) != sweep.mode) return false;
-    go_on(place, series);
+    go_on(location, series);
     series.last += sweep.round_length;
     if (series.write != 0) series.write += sweep.round_length;
   }

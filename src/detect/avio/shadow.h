@@ -209,7 +209,7 @@ class Shadow {
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
-  bool stays(Location place, const Sweep& sweep) const;
+  bool stays(Location location, const Sweep& sweep) const;
 
   // Triples whose like was found before: most come again and again. The case follows from the
   // spots.
