@@ -18,6 +18,7 @@ constexpr std::size_t kAhead = 16;
 Avio::Avio(const Catalog& catalog, const Options& options)
     : catalog_(catalog),
       learns_(options.learn),
+      cell_size_(options.granule == 64 ? 64 : 8),
       judge_(catalog, options.invariants),
       finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
@@ -200,9 +201,10 @@ bool Avio::seen_for_this_access(const Triple& triple) {
   if (const EventOrdinal i = finder_.ordinal(triple.i); last_i_ != i) {
     last_i_ = i;
     if (!seen_set_.empty()) seen_set_.clear();
-    seen_.assign(1, instance);
-    return false;
+    seen_.clear();
+    narrow_ = 0;
   }
+  if (triple.narrow) return seen_nearby(instance, triple.address);
   if (seen_.size() < kFew) {
     if (std::find(seen_.begin(), seen_.end(), instance) != seen_.end()) return true;
     seen_.push_back(instance);
@@ -210,6 +212,19 @@ bool Avio::seen_for_this_access(const Triple& triple) {
   }
   if (seen_set_.empty()) seen_set_.insert(seen_.begin(), seen_.end());
   return !seen_set_.insert(instance).second;
+}
+
+// The same for one of which P or R is in two cells at most, one next to the other. Cells come in
+// their order, and eight triples at most from each.
+bool Avio::seen_nearby(const Instance& instance, Address cell) {
+  const std::size_t oldest = narrow_ - std::min(narrow_, nearby_.size());
+  for (std::size_t n = narrow_; n-- > oldest;) {
+    const Nearby& other = nearby_[n % nearby_.size()];
+    if (other.cell + cell_size_ < cell) break;
+    if (other.instance == instance) return true;
+  }
+  nearby_[narrow_++ % nearby_.size()] = {instance, cell};
+  return false;
 }
 
 RunEvidence Avio::evidence() const {

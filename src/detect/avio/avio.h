@@ -85,10 +85,12 @@ class Avio : public Detector, private TripleSink {
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
+  bool seen_nearby(const Instance& instance, Address cell);
   const Judged& judged(const Triple& triple);
 
   const Catalog& catalog_;
   const bool learns_;
+  const Address cell_size_;
   Judge judge_;
   PairLog pairs_;  // when learning
   TripleFinder finder_;
@@ -101,6 +103,12 @@ class Avio : public Detector, private TripleSink {
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;
+  struct Nearby {
+    Instance instance;
+    Address cell{};
+  };
+  std::array<Nearby, 16> nearby_;  // the last of them that are narrow …
+  std::size_t narrow_ = 0;         // … and how many there were
   std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;

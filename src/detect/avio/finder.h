@@ -31,7 +31,7 @@ class TripleFinder {
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
               EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > kMaxOrdinal || spots_.full()) start_over(ordinal);
-    const SpotId spot = spots_.of({actor_, site, context, kind});
+    const SpotId spot = spots_.of({actor_, site, context, kind, size > 8});
     shadow_.access(Series::of(make_stamp(ordinal - base_, spot), is_write(kind)), address, size);
   }
   // From this ordinal on it is this thread's turn, if it is not already.

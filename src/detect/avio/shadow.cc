@@ -58,7 +58,8 @@ void Shadow::found_first(const Visit& visit, std::uint8_t mask, const Split& spl
                       visit.cell << cell_shift_,
                       mask,
                       visit.address,
-                      visit.size};
+                      visit.size,
+                      !spot(split.p).wide || !spot(split.r).wide};
   sink_.on_triple(triple);
   std::uint64_t* const count = sink_.count_of(triple);
   if (count == nullptr) return;

@@ -26,11 +26,12 @@ struct Spot {
   SiteId site{};
   ContextId context{};
   EventKind kind{};
+  bool wide{};  // accesses more than a cell has bytes
 
   bool operator==(const Spot&) const = default;
   template <typename H>
   friend H AbslHashValue(H hash, const Spot& spot) {
-    return H::combine(std::move(hash), spot.actor, spot.site, spot.context, spot.kind);
+    return H::combine(std::move(hash), spot.actor, spot.site, spot.context, spot.kind, spot.wide);
   }
 };
 
