@@ -107,8 +107,8 @@ class Avio : public Detector, private TripleSink {
     Instance instance;
     Address cell{};
   };
-  std::array<Nearby, 16> nearby_;  // the last of them that are narrow …
-  std::size_t narrow_ = 0;         // … and how many there were
+  std::array<Nearby, 16> nearby_;       // the last of them that are narrow …
+  std::size_t narrow_ = 0;              // … and how many there were
   std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;

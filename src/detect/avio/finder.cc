@@ -13,8 +13,7 @@ void TripleFinder::begin_turn(ThreadId thread, EventOrdinal ordinal) {
 }
 
 std::size_t TripleFinder::expect(std::span<const Execution> executions,
-                                 std::span<const RecordShape* const> shapes,
-                                 EventOrdinal ordinal) {
+                                 std::span<const RecordShape* const> shapes, EventOrdinal ordinal) {
   const ThreadId thread = executions.front().who;
   go_on_with(thread, ordinal);
   make_room(ordinal);

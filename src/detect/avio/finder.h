@@ -48,7 +48,7 @@ class TripleFinder {
   // thread and have everything that their shapes have; their number is returned. Then they come
   // again, one by one, to execute_expected().
   std::size_t expect(std::span<const Execution> executions,
-                      std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
+                     std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
   const Pattern& pattern(const Execution& execution) const {
     return patterns_.known(execution.shape);
   }

@@ -129,7 +129,8 @@ void Pages::forget_in_page(std::byte* chunk, std::size_t from, std::size_t to) {
   for (std::size_t at = from; at < to;) {
     const std::size_t cell = at & ~std::size_t{7};
     const std::size_t end = std::min(to, cell + 8);
-    const auto mask = static_cast<std::uint8_t>((0xffu << (at - cell)) & (0xffu >> (cell + 8 - end)));
+    const auto mask =
+        static_cast<std::uint8_t>((0xffu << (at - cell)) & (0xffu >> (cell + 8 - end)));
     forget_cell({chunk, cell}, mask);
     at = end;
   }
@@ -187,7 +188,9 @@ void Pages::forget_everything() {
 
 std::size_t Pages::shared() const {
   std::size_t count = 0;
-  const auto add = [&](Location location) { count += (location.last() & kHasHistory) != 0 ? 1 : 0; };
+  const auto add = [&](Location location) {
+    count += (location.last() & kHasHistory) != 0 ? 1 : 0;
+  };
   const auto add_half = [&](Location half) {
     if (half.last() != kByBytes) return add(half);
     Location byte = half.bytes();

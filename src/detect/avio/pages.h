@@ -1,9 +1,9 @@
 // Pages: where the state of every location is, by address.
 //
 // Of each location the latest access is kept (a Stamp) and, once it has passed from one thread to
-// another, its last write and its History. Locations are 8-byte cells, halves of them, or single bytes: whatever the
-// program accesses as one. Where a state lies follows from the address and the size of the location
-// alone, so that finding it is two loads and asks nothing.
+// another, its last write and its History. Locations are 8-byte cells, halves of them, or single
+// bytes: whatever the program accesses as one. Where a state lies follows from the address and the
+// size of the location alone, so that finding it is two loads and asks nothing.
 //
 // The memory of a program is cut into chunks of 1 MB. A chunk that is used has a block of reserved
 // memory, which the kernel fills with zeros where it is touched:
@@ -72,8 +72,7 @@ struct Location {
   // Of a half: its first byte.
   Location bytes() const {
     const bool second = offset >= kSecond;
-    return {chunk,
-            kBytes + sizeof(Stamp) * (second ? offset - kSecond + 4 : offset)};
+    return {chunk, kBytes + sizeof(Stamp) * (second ? offset - kSecond + 4 : offset)};
   }
   Location next() const { return {chunk, offset + sizeof(Stamp)}; }
 };
@@ -99,7 +98,8 @@ class Pages {
   // The bits that no address has for which there is a place in the table.
   static constexpr Address kBeyond = ~((Address{1} << kAddressBits) - 1);
 
-  // The block of the address's chunk, which is none of kBeyond; null where nothing was ever touched.
+  // The block of the address's chunk, which is none of kBeyond; null where nothing was ever
+  // touched.
   std::byte* find(Address address) const { return table_[address >> kChunkBits]; }
   std::byte* const* table() const { return table_; }
   // Any address will do. It is about to be touched.
@@ -109,7 +109,7 @@ class Pages {
     return {block, offset_of_cell(address)};
   }
 
-  void split(Location cell);      // into halves
+  void split(Location cell);         // into halves
   Location by_bytes(Location half);  // from now on if not already; its first byte
   void copy_history(Location from, Location to);
 

@@ -149,7 +149,8 @@ void Shadow::visit_one(const Visit& visit, Location place, std::uint8_t mask) {
 }
 
 // Those with the same past together.
-void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask) {
+void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte,
+                         std::uint8_t mask) {
   const auto byte = [&](unsigned n) {
     return Location{bytes.chunk, bytes.offset + n * sizeof(Stamp)};
   };
@@ -218,10 +219,10 @@ struct Row {
 #define HEDDLE_VECTORISED
 #endif
 
-// Whether the accesses of a row are as simple as most are: every location was accessed in this turn,
-// or from the same spot as the first one, which is this thread's. Stamps are less than 2^63, so
-// differences have a sign. 0: nothing has to be done but to replace the stamps; kWrote: writes have
-// to be put down, too; more: they are not.
+// Whether the accesses of a row are as simple as most are: every location was accessed in this
+// turn, or from the same spot as the first one, which is this thread's. Stamps are less than 2^63,
+// so differences have a sign. 0: nothing has to be done but to replace the stamps; kWrote: writes
+// have to be put down, too; more: they are not.
 HEDDLE_VECTORISED Stamp obstacles(const Row row, bool writes) {
   constexpr Stamp kSpot = kFirstStamp - 1 - kFlags;
   const Stamp like = row.last[0];

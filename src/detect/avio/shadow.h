@@ -101,9 +101,8 @@ class Shadow {
       const Stamp before = *last;
       // It was accessed in this turn, or by this thread; and not later, since accesses of an
       // execution may overlap.
-      if (before - turn < now - turn ||
-          (before - kFirstStamp < now - kFirstStamp && spots[spot_of(before)].actor == actor))
-        [[likely]] {
+      if (before - turn < now - turn || (before - kFirstStamp < now - kFirstStamp &&
+                                         spots[spot_of(before)].actor == actor)) [[likely]] {
         const Stamp flags = (before ^ touch.flags) & kFlags;
         if (flags < touch.flags_end) {
           *last = now | (before & kHasHistory);
@@ -179,8 +178,7 @@ class Shadow {
   // Nobody else is concerned: the location is untouched, or that of a thread that ended and had it
   // for itself.
   bool is_nobodys(Stamp last) const {
-    return is_untouched(last) ||
-           ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
+    return is_untouched(last) || ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
   }
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 

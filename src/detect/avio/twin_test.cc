@@ -222,9 +222,8 @@ class Executed {
     for (const Step& step : steps_) {
       const auto id = static_cast<ShapeId>(shapes.size());
       shapes.push_back(step.shape.get());
-      executions.push_back(step.shape != nullptr
-                               ? Execution::of(id, step.thread, step.words.data())
-                               : Execution::events(1));
+      executions.push_back(step.shape != nullptr ? Execution::of(id, step.thread, step.words.data())
+                                                 : Execution::events(1));
     }
     EventOrdinal ordinal = 0;
     for (std::span<const Execution> rest = executions; !rest.empty();) {
