@@ -100,9 +100,11 @@ void read_trace(benchmark::State& state, const Trace& trace) {
       const std::size_t count = std::min(kBatch, trace.events.size() - at);
       avio.on({trace.events.data() + at, count}, at);
     }
-    memory = avio.memory();
     findings = avio.finish().size();
     benchmark::DoNotOptimize(findings);
+    state.PauseTiming();  // counting what is there is no part of the work
+    memory = avio.memory();
+    state.ResumeTiming();
   }
   state.SetItemsProcessed(state.iterations() * accesses);
   state.counters["findings"] = static_cast<double>(findings);

@@ -12,13 +12,13 @@ namespace {
 // Most of the time of an access is waiting for its state, unless somebody asked for it early: so
 // many accesses before it is needed.
 constexpr std::size_t kAhead = 16;
-constexpr std::size_t kExecutionsAhead = 24;
 
 }  // namespace
 
 Avio::Avio(const Catalog& catalog, const Options& options)
     : catalog_(catalog),
       learns_(options.learn),
+      cell_size_(options.granule == 64 ? 64 : 8),
       judge_(catalog, options.invariants),
       finder_(options.granule, *this, options.learn ? &pairs_ : nullptr),
       explainer_(catalog, finder_, options.invariants) {}
@@ -42,7 +42,7 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
   for (std::size_t n = 0; n < batch.size(); ++n) {
-    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead].address);
+    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead]);
     if (is_access(batch[n].kind)) {
       on_access(batch[n], first + n);
     } else {
@@ -55,72 +55,74 @@ EventOrdinal Avio::on_executions(const ExecutionBatch& batch, EventOrdinal first
   if (batch.flow) return EventTaker::on_executions(batch, first);
   EventOrdinal ordinal = first;
   std::span<const Event> events = batch.events;
-  for (std::size_t n = 0; n < batch.executions.size(); ++n) {
-    if (n + kExecutionsAhead < batch.executions.size()) {
-      prefetch(batch, batch.executions[n + kExecutionsAhead]);
-    }
-    const Execution& execution = batch.executions[n];
-    if (execution.shape == 0) {
-      on(events.first(execution.who), ordinal);
-      ordinal += execution.who;
-      events = events.subspan(execution.who);
+  for (auto rest = batch.executions; !rest.empty();) {
+    const Execution& next = rest.front();
+    if (next.shape == 0) {
+      on(events.first(next.who), ordinal);
+      ordinal += next.who;
+      events = events.subspan(next.who);
+      rest = rest.subspan(1);
       continue;
     }
-    const RecordShape& shape = *batch.shapes[execution.shape];
-    switch (shape.kind) {
-      case RecordShape::Kind::kEnter:
-        explainer_.on_call(enter_of(shape, execution));
-        thread_ = kNoThread;
-        ++ordinal;
-        break;
-      case RecordShape::Kind::kLeave:
-        explainer_.on_call(leave_of(shape, execution));
-        thread_ = kNoThread;
-        ++ordinal;
-        break;
-      case RecordShape::Kind::kSegment:
-      case RecordShape::Kind::kCall:
-      case RecordShape::Kind::kLoop:
-        if (execution.items == Execution::kAll) {
-          ordinal = execute(execution, shape, ordinal);
-        } else {  // somebody left out a few
-          ordinal = EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
-        }
-        break;
+    const std::size_t ready = finder_.expect(rest, batch.shapes, ordinal);
+    for (const Execution& execution : rest.first(ready)) {
+      ordinal = execute(execution, *batch.shapes[execution.shape], ordinal);
     }
+    if (ready == 0) ordinal = execute_alone(batch, next, ordinal);
+    rest = rest.subspan(std::max<std::size_t>(ready, 1));
   }
   return ordinal;
 }
 
-void Avio::prefetch(const ExecutionBatch& batch, const Execution& execution) {
-  if (execution.shape == 0) return;
-  const RecordShape& shape = *batch.shapes[execution.shape];
-  if (shape.kind == RecordShape::Kind::kSegment || shape.kind == RecordShape::Kind::kCall) {
-    finder_.prefetch(execution, shape);
-  }
+inline void Avio::enter_context_of(ThreadId thread) {
+  if (thread == thread_) return;
+  thread_ = thread;
+  context_ = explainer_.context(thread);
 }
 
-// A segment, a call or a loop. Returns the ordinal of what comes next.
-EventOrdinal Avio::execute(const Execution& execution, const RecordShape& shape,
-                           EventOrdinal ordinal) {
-  finder_.go_on_with(execution.who, ordinal);
-  if (execution.who != thread_) {
-    thread_ = execution.who;
-    context_ = explainer_.context(thread_);
-  }
+// One that was expected. Returns the ordinal of what comes next.
+inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape& shape,
+                                  EventOrdinal ordinal) {
+  const Pattern& pattern = finder_.pattern(execution);
   if (learns_) {
     for (const ShapeItem& item : shape.items) note_executed(item.event.site);
   }
-  if (shape.kind == RecordShape::Kind::kLoop) {
-    return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
+  switch (pattern.kind) {
+    case RecordShape::Kind::kEnter:
+      explainer_.on_call(enter_of(shape, execution));
+      thread_ = kNoThread;
+      return ordinal + 1;
+    case RecordShape::Kind::kLeave:
+      explainer_.on_call(leave_of(shape, execution));
+      thread_ = kNoThread;
+      return ordinal + 1;
+    case RecordShape::Kind::kCall: {
+      enter_context_of(execution.who);
+      const ContextId inside =
+          explainer_.context_inside(context_, thread_, shape.id, execution.site);
+      finder_.execute_expected(execution, shape, ordinal + 1, inside);
+      return ordinal + pattern.items + 2;
+    }
+    default:
+      enter_context_of(execution.who);
+      finder_.execute_expected(execution, shape, ordinal, context_);
+      return ordinal + pattern.items;
   }
-  if (shape.kind == RecordShape::Kind::kCall) {
-    const ContextId inside = explainer_.context_inside(context_, thread_, shape.id, execution.site);
-    finder_.execute(execution, shape, ordinal + 1, inside);
-    return ordinal + shape.items.size() + 2;
+}
+
+// A loop, or one of which somebody left out a few accesses.
+EventOrdinal Avio::execute_alone(const ExecutionBatch& batch, const Execution& execution,
+                                 EventOrdinal ordinal) {
+  const RecordShape& shape = *batch.shapes[execution.shape];
+  if (shape.kind != RecordShape::Kind::kLoop) {
+    return EventTaker::on_executions({{&execution, 1}, {}, batch.shapes, false}, ordinal);
   }
-  finder_.execute(execution, shape, ordinal, context_);
-  return ordinal + shape.items.size();
+  finder_.go_on_with(execution.who, ordinal);
+  enter_context_of(execution.who);
+  if (learns_) {
+    for (const ShapeItem& item : shape.items) note_executed(item.event.site);
+  }
+  return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
 }
 
 void Avio::on_other(const Event& event, EventOrdinal ordinal) {
@@ -199,9 +201,10 @@ bool Avio::seen_for_this_access(const Triple& triple) {
   if (const EventOrdinal i = finder_.ordinal(triple.i); last_i_ != i) {
     last_i_ = i;
     if (!seen_set_.empty()) seen_set_.clear();
-    seen_.assign(1, instance);
-    return false;
+    seen_.clear();
+    narrow_ = 0;
   }
+  if (triple.narrow) return seen_nearby(instance, triple.address);
   if (seen_.size() < kFew) {
     if (std::find(seen_.begin(), seen_.end(), instance) != seen_.end()) return true;
     seen_.push_back(instance);
@@ -209,6 +212,19 @@ bool Avio::seen_for_this_access(const Triple& triple) {
   }
   if (seen_set_.empty()) seen_set_.insert(seen_.begin(), seen_.end());
   return !seen_set_.insert(instance).second;
+}
+
+// The same for one of which P or R is in two cells at most, one next to the other. Cells come in
+// their order, and eight triples at most from each.
+bool Avio::seen_nearby(const Instance& instance, Address cell) {
+  const std::size_t oldest = narrow_ - std::min(narrow_, nearby_.size());
+  for (std::size_t n = narrow_; n-- > oldest;) {
+    const Nearby& other = nearby_[n % nearby_.size()];
+    if (other.cell + cell_size_ < cell) break;
+    if (other.instance == instance) return true;
+  }
+  nearby_[narrow_++ % nearby_.size()] = {instance, cell};
+  return false;
 }
 
 RunEvidence Avio::evidence() const {

@@ -79,14 +79,18 @@ class Avio : public Detector, private TripleSink {
   std::uint64_t* count_of(const Triple& triple) override;
   void on_access(const Event& event, EventOrdinal ordinal);
   EventOrdinal execute(const Execution& execution, const RecordShape& shape, EventOrdinal ordinal);
-  void prefetch(const ExecutionBatch& batch, const Execution& execution);
+  EventOrdinal execute_alone(const ExecutionBatch& batch, const Execution& execution,
+                             EventOrdinal ordinal);
+  void enter_context_of(ThreadId thread);
   void note_executed(SiteId site);
   void on_other(const Event& event, EventOrdinal ordinal);
   bool seen_for_this_access(const Triple& triple);
+  bool seen_nearby(const Instance& instance, Address cell);
   const Judged& judged(const Triple& triple);
 
   const Catalog& catalog_;
   const bool learns_;
+  const Address cell_size_;
   Judge judge_;
   PairLog pairs_;  // when learning
   TripleFinder finder_;
@@ -99,6 +103,12 @@ class Avio : public Detector, private TripleSink {
   EventOrdinal last_i_ = kNoEvent;
   std::vector<Instance> seen_;  // triples of the access last_i_
   absl::flat_hash_set<Instance> seen_set_;
+  struct Nearby {
+    Instance instance;
+    Address cell{};
+  };
+  std::array<Nearby, 16> nearby_;       // the last of them that are narrow …
+  std::size_t narrow_ = 0;              // … and how many there were
   std::vector<std::uint8_t> executed_;  // by site, when learning
   absl::flat_hash_set<std::pair<SiteId, SiteId>> split_pairs_;
   std::uint64_t unjudged_ = 0;

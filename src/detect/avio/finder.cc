@@ -12,6 +12,46 @@ void TripleFinder::begin_turn(ThreadId thread, EventOrdinal ordinal) {
   shadow_.begin_turn(actor_, ordinal - base_);
 }
 
+std::size_t TripleFinder::expect(std::span<const Execution> executions,
+                                 std::span<const RecordShape* const> shapes, EventOrdinal ordinal) {
+  const ThreadId thread = executions.front().who;
+  go_on_with(thread, ordinal);
+  make_room(ordinal);
+  next_place_ = places_.data();
+  Stamp** to = next_place_;
+  Stamp** const full = to + (kPlaces - Pattern::kMostTouches);
+  std::size_t items = 0;
+  std::size_t count = 0;
+  for (const Execution& next : executions) {
+    if (count == kMostExecutions || to > full) break;
+    if (next.shape == 0 || next.who != thread || next.items != Execution::kAll) break;
+    const Pattern& pattern = patterns_.of(next.shape, *shapes[next.shape]);
+    items += pattern.items + 2;
+    if (pattern.kind == RecordShape::Kind::kLoop || items > kMostItems) break;
+    ++count;
+    if (pattern.simple && !learns_) to = shadow_.find(pattern, next.words, to);
+  }
+  return count;
+}
+
+void TripleFinder::execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
+                           ContextId context) {
+  make_room(ordinal);
+  const Pattern& pattern = patterns_.of(segment.shape, shape);
+  next_place_ = places_.data();
+  if (pattern.simple && !learns_) shadow_.find(pattern, segment.words, next_place_);
+  execute_expected(segment, shape, ordinal, context);
+}
+
+// For all that is expected at a time: until it has come nothing may be started over.
+void TripleFinder::make_room(EventOrdinal ordinal) {
+  if (ordinal + kMostItems - base_ > kMaxOrdinal || spots_.full(kMostItems)) start_over(ordinal);
+}
+
+void TripleFinder::touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first) {
+  for (const PatternTouch& touch : pattern.touches) shadow_.slowly(touch, words, first);
+}
+
 void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first) {
   Stamp now = first;
   for (const ShapeItem& item : segment.items) {
@@ -93,12 +133,13 @@ void TripleFinder::retire(ThreadId thread) {
   thread_ = kNoThread;
 }
 
-// The numbers are exhausted (a quarter of a million million events, a million threads, or thirty
-// million spots): forget all and go on. A pair that spans this moment is not judged.
+// The numbers are exhausted (sixty-eight thousand million events, a million threads, or sixteen million
+// spots): forget all and go on. A pair that spans this moment is not judged.
 void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;
   shadow_.forget_everything();
   spots_.clear();
+  patterns_.forget_rows();
   actors_.clear();
   threads_.clear();
   base_ = ordinal;

@@ -12,7 +12,9 @@
 #include "trace/execution.h"
 #include "trace/loop_walk.h"
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -29,7 +31,7 @@ class TripleFinder {
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
               EventOrdinal ordinal, ContextId context) {
     if (ordinal - base_ > kMaxOrdinal || spots_.full()) start_over(ordinal);
-    const SpotId spot = spots_.of({actor_, site, context, kind});
+    const SpotId spot = spots_.of({actor_, site, context, kind, size > 8});
     shadow_.access(Series::of(make_stamp(ordinal - base_, spot), is_write(kind)), address, size);
   }
   // From this ordinal on it is this thread's turn, if it is not already.
@@ -42,20 +44,30 @@ class TripleFinder {
     go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
-  // Executions of the thread whose turn it is.
-  void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
-               ContextId context) {
-    const Pattern& pattern = patterns_.of(segment.shape, shape);
-    if (ordinal + pattern.items - base_ > kMaxOrdinal || spots_.full(pattern.items)) {
-      start_over(ordinal);
-    }
-    const SpotId row = spots_.row(segment.shape, shape, actor_, context);
-    const Stamp first = make_stamp(ordinal - base_, row);
-    if (learns_) return one_by_one(shape, segment.words, first);
-    for (const PatternTouch& touch : pattern.touches) {
-      shadow_.access(touch.series(first), touch.offset + segment.words[touch.base], touch.size);
-    }
+  // Executions but loops. First come those that follow, to be looked at: as many as are of one
+  // thread and have everything that their shapes have; their number is returned. Then they come
+  // again, one by one, to execute_expected().
+  std::size_t expect(std::span<const Execution> executions,
+                     std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
+  const Pattern& pattern(const Execution& execution) const {
+    return patterns_.known(execution.shape);
   }
+  [[gnu::always_inline]] void execute_expected(const Execution& segment, const RecordShape& shape,
+                                               EventOrdinal ordinal, ContextId context) {
+    Pattern& pattern = patterns_.known(segment.shape);
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
+      pattern.row = spots_.row(segment.shape, shape, actor_, context);
+      pattern.actor = actor_;
+      pattern.context = context;
+    }
+    const Stamp first = make_stamp(ordinal - base_, pattern.row);
+    if (learns_) return one_by_one(shape, segment.words, first);
+    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
+    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+  }
+  // One alone, of the thread whose turn it is.
+  void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
+               ContextId context);
   // Returns the number of accesses.
   std::uint64_t execute_loop(const Execution& loop, const RecordShape& shape, EventOrdinal ordinal,
                              ContextId context);
@@ -64,12 +76,9 @@ class TripleFinder {
   Touch touch(const Event& event, EventOrdinal ordinal, ContextId context) const {
     return Touch::make(actor_, event.kind, ordinal - base_, event.site, context);
   }
-  // For an access, or a segment, that is about to come.
-  void prefetch(Address address) const { shadow_.prefetch(address); }
-  void prefetch(const Execution& segment, const RecordShape& shape) {
-    for (const PatternTouch& touch : patterns_.of(segment.shape, shape).touches) {
-      shadow_.prefetch(touch.offset + segment.words[touch.base]);
-    }
+  // For an access that is about to come.
+  [[gnu::always_inline]] void prefetch(const Event& event) const {
+    shadow_.prefetch(event.address, event.size);
   }
 
   // Takes note of threads and memory blocks; every other event is ignored.
@@ -84,10 +93,12 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
   Actor new_actor(ThreadId thread);
   void retire(ThreadId thread);
+  void make_room(EventOrdinal ordinal);
   void start_over(EventOrdinal ordinal);
 
   const bool learns_;
@@ -95,6 +106,12 @@ class TripleFinder {
   Patterns patterns_;
   LoopWalk loop_;
   Shadow shadow_;
+  // What the executions that are expected touch; which is next.
+  static constexpr std::size_t kMostExecutions = 48;
+  static constexpr std::size_t kMostItems = 1 << 16;
+  static constexpr std::size_t kPlaces = 192;
+  std::array<Stamp*, kPlaces> places_;
+  Stamp** next_place_ = nullptr;
   EventOrdinal base_ = 0;
   ThreadId thread_ = kNoThread;  // whose turn it is
   Actor actor_ = 0;

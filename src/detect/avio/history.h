@@ -24,11 +24,11 @@
 // R, the remote access that is reported: in cases 2, 3 and 6 the last remote write before I (the
 // one whose value I sees or destroys); in case 5 the first remote read after P.
 //
-// Most locations go to and fro between two threads. So a history is half a cache line: the last
-// write, and what is known of the thread that had the location before the one that has it now.
-// What is known of further threads is apart (Others), and is asked only when one of them comes. A
-// thread that ended can never be I again: its place goes to another. Memory is bounded by the live
-// threads that touched the location.
+// Most locations go to and fro between two threads. So a history is what is known of the thread
+// that had the location before the one that has it now. The last write is apart: it is put down
+// more often than a location passes on (avio/shadow.h). What is known of further threads is apart
+// (Others), and is asked only when one of them comes. A thread that ended can never be I again: its
+// place goes to another. Memory is bounded by the live threads that touched the location.
 #pragma once
 
 #include "detect/avio/others.h"
@@ -45,14 +45,14 @@ struct Split {
 };
 
 // All zero: no thread was there but the one that is. Whoever keeps histories owns their others.
+// Stamps have no flags here.
 struct History {
-  Stamp write{};  // the last one since a second thread came
   Left before{};  // of the thread that had the location before; none if that has ended
   OthersId others{};
 
   bool operator==(const History&) const = default;
 };
-static_assert(sizeof(History) == 32);
+static_assert(sizeof(History) == 24);
 
 class Histories {
  public:
@@ -63,21 +63,23 @@ class Histories {
   bool ended(Actor actor) const { return others_.ended(actor); }
 
   // The location passes from the thread of `last`, the latest access, to the thread of `now`.
-  // Returns the P of `now`, 0 if there is none. `split->p` is not 0 when that is one of an
+  // `write` is the last write since a second thread came, unless `last` is that; it is brought up
+  // to date. Returns the P of `now`, 0 if there is none. `split->p` is not 0 when that is one of an
   // unserializable split.
-  Stamp pass(History& history, Stamp last, Stamp now, Split* split) {
+  [[gnu::always_inline]] Stamp pass(History& history, Stamp& write, Stamp last, Stamp now,
+                                    Split* split) {
     const Spot& from = spots_[spot_of(last)];
     const Spot& to = spots_[spot_of(now)];
+    if (is_write(from.kind)) write = last;
     Left mine = history.before;
     if (mine.last == 0 || spots_[spot_of(mine.last)].actor != to.actor) {
       if (mine.last != 0 || history.others != 0) {
         mine = others_.swap(history.others, mine, to.actor);
       }
     }
-    if (mine.last != 0) judge(history, mine, to.kind, split);
+    if (mine.last != 0) judge(write, mine, to.kind, split);
     const bool seen = is_write(from.kind) && is_read(to.kind);
     history.before = ended(from.actor) ? Left() : Left{last, seen ? now : 0};
-    if (is_write(to.kind)) history.write = now;
     return mine.last;
   }
 
@@ -95,15 +97,16 @@ class Histories {
   std::size_t bytes() const { return others_.bytes(); }
 
  private:
-  void judge(const History& history, const Left& mine, EventKind now, Split* split) const {
+  [[gnu::always_inline]] void judge(Stamp write, const Left& mine, EventKind now,
+                                    Split* split) const {
     const bool p_writes = is_write(spots_[spot_of(mine.last)].kind);
     if (p_writes && !is_read(now)) {
       if (mine.reader != 0) *split = {SplitCase::kWriteReadWrite, mine.last, mine.reader};
-    } else if (history.write > mine.last) {
+    } else if (write > mine.last) {
       *split = {p_writes       ? SplitCase::kWriteWriteRead
                 : is_read(now) ? SplitCase::kReadWriteRead
                                : SplitCase::kReadWriteWrite,
-                mine.last, history.write};
+                mine.last, write};
     }
   }
 

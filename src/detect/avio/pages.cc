@@ -3,221 +3,226 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <array>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace heddle::avio {
 namespace {
 
 constexpr std::uint8_t kAllBytes = 0xff;
-constexpr Address kPageSize = Address{1} << kPageBits;
+constexpr std::size_t kPageSize = std::size_t{1} << kPageBits;
+
+template <typename T>
+T* reserve(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  HEDDLE_CHECK(memory != MAP_FAILED);
+  return static_cast<T*>(memory);
+}
+
+constexpr std::size_t kTableBytes = sizeof(std::byte*) << (Pages::kAddressBits - kChunkBits);
+
+// Where the states of the bytes [from, to) of a chunk are: pieces of its block.
+template <typename Visit>
+void visit_pieces(std::size_t from, std::size_t to, Visit visit) {
+  struct Array {
+    std::size_t start, times;
+  };
+  constexpr std::array<Array, 3> kArrays{{{0, 1}, {kSecond, 1}, {kBytes, sizeof(Stamp)}}};
+  for (const Array& array : kArrays) {
+    const std::size_t start = array.start + from * array.times;
+    const std::size_t size = (to - from) * array.times;
+    visit(start, size);
+    visit(kWrite + start, size);
+    visit(kHistory + kHistoryTimes * start, kHistoryTimes * size);
+  }
+}
 
 }  // namespace
 
-Pages::Pages(Histories& histories) : histories_(histories) {
-  void* const table =
-      mmap(nullptr, sizeof(Chunk*) << (kAddressBits - kChunkBits), PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  HEDDLE_CHECK(table != MAP_FAILED);
-  table_ = static_cast<Chunk**>(table);
-}
+Pages::Pages(Histories& histories)
+    : histories_(histories), table_(reserve<std::byte*>(kTableBytes)) {}
 
 Pages::~Pages() {
-  munmap(static_cast<void*>(table_), sizeof(Chunk*) << (kAddressBits - kChunkBits));
+  for (const auto& [number, chunk] : chunks_) munmap(chunk, kBlock);
+  munmap(static_cast<void*>(table_), kTableBytes);
 }
 
-Pages::Chunk* Pages::find_chunk(std::uint64_t number) const {
+std::byte* Pages::find_chunk(std::uint64_t number) const {
   if (number >> (kAddressBits - kChunkBits) == 0) return table_[number];
   const auto at = far_.find(number);
   return at != far_.end() ? at->second : nullptr;
 }
 
-Pages::Chunk& Pages::chunk(std::uint64_t number) {
-  if (Chunk* const known = find_chunk(number)) return *known;
-  auto* const chunk = take<Chunk>(1);
+std::byte* Pages::make_chunk(std::uint64_t number) {
+  auto* const chunk = reserve<std::byte>(kBlock);
   (number >> (kAddressBits - kChunkBits) == 0 ? table_[number] : far_[number]) = chunk;
   chunks_.emplace_back(number, chunk);
-  return *chunk;
+  return chunk;
 }
 
-Page& Pages::find_or_make(Address address, bool whole) {
-  Page& page = chunk(address >> kChunkBits).pages[address >> kPageBits & (kChunkPages - 1)];
-  if (!page.exists()) {
-    auto* const last = take<Stamp>(whole ? kPageCells : 2 * kPageCells);
-    page.last_ = reinterpret_cast<std::uint64_t>(last) | (whole ? 0 : 1);
+void Pages::copy_history(Location from, Location to) {
+  to.write() = from.write();
+  to.history() = histories_.copy(from.history());
+}
+
+void Pages::drop_history(Location location) {
+  location.write() = 0;
+  histories_.drop(location.history());
+}
+
+void Pages::split(Location cell) {
+  const Location second = cell.second_half();
+  cell.last() |= kHalf;
+  second.last() = cell.last();
+  if ((cell.last() & kHasHistory) != 0) copy_history(cell, second);
+}
+
+Location Pages::by_bytes(Location half) {
+  const Stamp last = half.last();
+  const Location bytes = half.bytes();
+  if (last == kByBytes) return bytes;
+  Location byte = bytes;
+  for (int n = 0; n < 4; ++n, byte = byte.next()) {
+    byte.last() = last & ~kHalf;
+    if ((last & kHasHistory) != 0) copy_history(half, byte);
   }
-  return page;
-}
-
-History* Pages::make_histories(Page& page) {
-  page.histories_ = take<History>(page.locations());
-  return page.histories_;
-}
-
-void Pages::split(Page& page) {
-  const Page before = page;
-  auto* const last = take<Stamp>(2 * kPageCells);
-  page.last_ = reinterpret_cast<std::uint64_t>(last) | 1;
-  for (std::size_t n = 0; n < kPageCells; ++n) {
-    last[2 * n] = before.last()[n];
-    last[2 * n + 1] = last[2 * n] != 0 ? kWhole : 0;
-  }
-  arena_.give_back(before.last(), kPageCells * sizeof(Stamp));
-  if (before.histories_ == nullptr) return;
-  make_histories(page);
-  for (std::size_t n = 0; n < kPageCells; ++n) page.histories_[2 * n] = before.histories_[n];
-  arena_.give_back(before.histories_, kPageCells * sizeof(History));
-}
-
-void Pages::split_cell(Page& page, std::size_t cell) {
-  Stamp* const last = page.last() + 2 * cell;
-  last[1] = last[0];
-  if ((last[0] & kHasHistory) == 0) return;
-  History* const histories = page.histories_ + 2 * cell;
-  histories[1] = histories_.copy(histories[0]);
-}
-
-ByteCell& Pages::by_bytes(Page& page, std::size_t half) {
-  Stamp& last = page.last()[half];
-  if (is_by_bytes(last)) return byte_cell(last);
-  const std::uint32_t index = byte_cells_.add(arena_);
-  HEDDLE_CHECK(index + Stamp{2} < kFirstStamp);
-  ByteCell& cell = byte_cells_[index];
-  cell.last.fill(last);
-  if ((last & kHasHistory) != 0) {
-    History& history = page.histories_[half];
-    for (History& of_byte : std::span(histories_of(cell), cell.last.size())) {
-      of_byte = histories_.copy(history);
-    }
-    histories_.drop(history);
-  }
-  last = index + Stamp{2};
-  return cell;
+  if ((last & kHasHistory) != 0) drop_history(half);
+  half.last() = kByBytes;
+  return bytes;
 }
 
 // Forgets a location that is not kept by bytes.
-void Pages::clear(Page& page, std::size_t location) {
-  Stamp& last = page.last()[location];
-  if ((last & kHasHistory) != 0) histories_.drop(page.histories_[location]);
-  last = 0;
+void Pages::clear(Location location, Stamp untouched) {
+  if ((location.last() & kHasHistory) != 0) drop_history(location);
+  location.last() = untouched;
 }
 
-void Pages::forget_half(Page& page, std::size_t half, std::uint8_t mask) {
-  Stamp& last = page.last()[half];
-  if (last == 0 || mask == 0) return;
-  if (!is_by_bytes(last) && mask == 0xf) return clear(page, half);
-  ByteCell& cell = by_bytes(page, half);
-  for (unsigned n = 0; n < cell.last.size(); ++n) {
-    if ((mask >> n & 1) == 0) continue;
-    if ((cell.last[n] & kHasHistory) != 0) histories_.drop(cell.histories[n]);
-    cell.last[n] = 0;
+void Pages::forget_half(Location half, std::uint8_t mask) {
+  if (is_untouched(half.last()) || mask == 0) return;
+  if (half.last() != kByBytes && mask == 0xf) return clear(half, kHalf);
+  Location byte = by_bytes(half);
+  bool empty = true;
+  for (int n = 0; n < 4; ++n, byte = byte.next()) {
+    if ((mask >> n & 1) != 0) clear(byte, 0);
+    empty &= byte.last() == 0;
   }
-  if (cell.last != ByteCell().last) return;
-  if (cell.histories != nullptr) {
-    arena_.give_back(cell.histories, cell.last.size() * sizeof(History));
-  }
-  cell = ByteCell();
-  byte_cells_.remove(static_cast<std::uint32_t>(last - 2));
-  last = 0;
+  if (empty) half.last() = kHalf;
 }
 
-void Pages::forget_cell(Page& page, std::size_t cell, std::uint8_t mask) {
-  if (!page.halves()) {
-    if (page.last()[cell] == 0) return;
-    if (mask == kAllBytes) return clear(page, cell);
-    split(page);
+void Pages::forget_cell(Location cell, std::uint8_t mask) {
+  if (cell.last() == 0) return;
+  if ((cell.last() & kHalf) == 0) {
+    if (mask == kAllBytes) return clear(cell, 0);
+    split(cell);
   }
-  Stamp* const last = page.last() + 2 * cell;
-  if (last[1] == kWhole) {
-    if (mask == kAllBytes) {
-      last[1] = 0;
-      return clear(page, 2 * cell);
+  const Location second = cell.second_half();
+  forget_half(cell, mask & 0xf);
+  forget_half(second, mask >> 4);
+  if (cell.last() == kHalf && second.last() == kHalf) cell.last() = second.last() = 0;
+}
+
+// The bytes [from, to) of a page.
+void Pages::forget_in_page(std::byte* chunk, std::size_t from, std::size_t to) {
+  for (std::size_t at = from; at < to;) {
+    const std::size_t cell = at & ~std::size_t{7};
+    const std::size_t end = std::min(to, cell + 8);
+    const auto mask =
+        static_cast<std::uint8_t>((0xffu << (at - cell)) & (0xffu >> (cell + 8 - end)));
+    forget_cell({chunk, cell}, mask);
+    at = end;
+  }
+}
+
+void Pages::forget_in_chunk(std::byte* chunk, std::size_t from, std::size_t to) {
+  constexpr std::size_t kWorthACall = 16 * kPageSize;
+  bool any = false;
+  for (std::size_t at = from; at < to;) {
+    const std::size_t page = at & ~(kPageSize - 1);
+    const std::size_t end = std::min(to, page + kPageSize);
+    std::byte& used = chunk[kUsed + page / kPageSize];
+    if (used != std::byte{}) {
+      any = true;
+      forget_in_page(chunk, at, end);
+      if (end - at == kPageSize) used = std::byte{};
     }
-    split_cell(page, cell);
+    at = end;
   }
-  forget_half(page, 2 * cell, mask & 0xf);
-  forget_half(page, 2 * cell + 1, mask >> 4);
-}
-
-void Pages::drop(Page& page) {
-  if (page.halves() || page.histories_ != nullptr) {
-    for (std::size_t n = 0; n < kPageCells; ++n) forget_cell(page, n, kAllBytes);
-  }
-  arena_.give_back(page.last(), page.locations() * sizeof(Stamp));
-  if (page.histories_ != nullptr) {
-    arena_.give_back(page.histories_, page.locations() * sizeof(History));
-  }
-  page = Page();
-}
-
-void Pages::forget_in_chunk(Chunk& chunk, Address first, Address last) {
-  const std::size_t first_page = first >> kPageBits & (kChunkPages - 1);
-  const std::size_t last_page = last >> kPageBits & (kChunkPages - 1);
-  for (std::size_t n = first_page; n <= last_page; ++n) {
-    Page& page = chunk.pages[n];
-    if (!page.exists()) continue;
-    const Address from = n == first_page ? first % kPageSize : 0;
-    const Address to = n == last_page ? last % kPageSize : kPageSize - 1;
-    if (from == 0 && to == kPageSize - 1) {
-      drop(page);
-      continue;
-    }
-    for (std::size_t cell = from >> kCellBits; cell <= to >> kCellBits; ++cell) {
-      const unsigned low = cell == from >> kCellBits ? from & 7 : 0;
-      const unsigned high = cell == to >> kCellBits ? to & 7 : 7;
-      forget_cell(page, cell, static_cast<std::uint8_t>((0xffu << low) & (0xffu >> (7 - high))));
-    }
-  }
+  const std::size_t first = (from + kPageSize - 1) & ~(kPageSize - 1);
+  const std::size_t last = to & ~(kPageSize - 1);
+  if (!any || first >= last || last - first < kWorthACall) return;
+  visit_pieces(first, last, [&](std::size_t start, std::size_t size) {
+    madvise(chunk + start, size, MADV_DONTNEED);
+  });
 }
 
 void Pages::forget(Address first, Address last) {
-  const auto in_chunk = [&](std::uint64_t number, Chunk& chunk) {
+  const auto in_chunk = [&](std::uint64_t number, std::byte* chunk) {
     const Address base = number << kChunkBits;
-    const Address end = base + ((Address{1} << kChunkBits) - 1);
-    forget_in_chunk(chunk, std::max(first, base), std::min(last, end));
+    const Address end = base + kInChunk;
+    forget_in_chunk(chunk, std::max(first, base) - base, std::min(last, end) - base + 1);
   };
   const std::uint64_t first_chunk = first >> kChunkBits;
   const std::uint64_t last_chunk = last >> kChunkBits;
   if (last_chunk - first_chunk < chunks_.size()) {
     for (std::uint64_t number = first_chunk; number <= last_chunk; ++number) {
-      if (Chunk* const chunk = find_chunk(number)) in_chunk(number, *chunk);
+      if (std::byte* const chunk = find_chunk(number)) in_chunk(number, chunk);
     }
     return;
   }
   for (const auto& [number, chunk] : chunks_) {
-    if (number >= first_chunk && number <= last_chunk) in_chunk(number, *chunk);
+    if (number >= first_chunk && number <= last_chunk) in_chunk(number, chunk);
   }
 }
 
 void Pages::forget_everything() {
   for (const auto& [number, chunk] : chunks_) {
     if (number >> (kAddressBits - kChunkBits) == 0) table_[number] = nullptr;
+    munmap(chunk, kBlock);
   }
   far_.clear();
   chunks_.clear();
-  byte_cells_ = Pool<ByteCell>();
-  arena_ = Arena();
 }
 
 std::size_t Pages::shared() const {
   std::size_t count = 0;
-  const auto add = [&](std::span<const Stamp> stamps) {
-    for (const Stamp last : stamps) {
-      if (last >= kFirstStamp) {
-        count += last & kHasHistory;
-      } else if (is_by_bytes(last)) {
-        for (const Stamp byte : byte_cells_[static_cast<std::uint32_t>(last - 2)].last) {
-          count += byte & kHasHistory;
-        }
-      }
-    }
+  const auto add = [&](Location location) {
+    count += (location.last() & kHasHistory) != 0 ? 1 : 0;
+  };
+  const auto add_half = [&](Location half) {
+    if (half.last() != kByBytes) return add(half);
+    Location byte = half.bytes();
+    for (int n = 0; n < 4; ++n, byte = byte.next()) add(byte);
   };
   for (const auto& [number, chunk] : chunks_) {
-    for (const Page& page : chunk->pages) {
-      if (page.exists()) add({page.last(), page.locations()});
+    for (std::size_t at = 0; at < kSecond; at += sizeof(Stamp)) {
+      if (chunk[kUsed + at / kPageSize] == std::byte{}) {
+        at += kPageSize - sizeof(Stamp);
+        continue;
+      }
+      const Location cell{chunk, at};
+      if ((cell.last() & kHalf) == 0) {
+        add(cell);
+      } else {
+        add_half(cell);
+        add_half(cell.second_half());
+      }
     }
   }
   return count;
+}
+
+std::size_t Pages::bytes() const {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> resident(kBlock / page);
+  std::size_t count = 0;
+  for (const auto& [number, chunk] : chunks_) {
+    if (mincore(chunk, kBlock, resident.data()) != 0) continue;
+    for (const unsigned char one : resident) count += one & 1;
+  }
+  return count * page;
 }
 
 }  // namespace heddle::avio

@@ -1,28 +1,31 @@
 // Pages: where the state of every location is, by address.
 //
 // Of each location the latest access is kept (a Stamp) and, once it has passed from one thread to
-// another, its History. Locations are 8-byte cells, halves of them, or single bytes: whatever the
-// program accesses as one. Most pages hold only 8-byte cells (`whole`), most others only cells and
-// halves; so a page is an array of stamps for the ones or the others, and an array of histories of
-// the same shape, once one is needed:
+// another, its last write and its History. Locations are 8-byte cells, halves of them, or single
+// bytes: whatever the program accesses as one. Where a state lies follows from the address and the
+// size of the location alone, so that finding it is two loads and asks nothing.
 //
-//   whole    a stamp for each cell
-//   halves   two for each cell. The second is kWhole while the cell is one location, whose stamp
-//            is the first. A number below kFirstStamp stands for a half that is kept by bytes.
+// The memory of a program is cut into chunks of 1 MB. A chunk that is used has a block of reserved
+// memory, which the kernel fills with zeros where it is touched:
 //
-// A page is split when somebody accesses less than a cell, and so are its cells, one by one. Only
-// memory that is forgotten comes together again.
+//   at 0      a stamp for each cell: of the cell, or of its first half
+//   kSecond   a stamp for each cell: of its second half
+//   kBytes    a stamp for each byte
+//   kWrite    the last write of each of these locations
+//   kHistory  a history for each of them, three times as far
+//   kUsed     which of the chunk's 4 KB pages have any stamps
+//
+// A cell is one location until somebody accesses less of it: then both its halves have the flag
+// kHalf. A half is one location until somebody accesses less of that: then its stamp is kByBytes.
+// Only what is forgotten comes together again.
 #pragma once
 
-#include "detect/avio/arena.h"
 #include "detect/avio/history.h"
-#include "detect/avio/pool.h"
 #include "detect/avio/stamp.h"
 #include "trace/event.h"
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,36 +33,59 @@
 
 namespace heddle::avio {
 
-// The bit of a stamp: several threads have come here, and there is a history.
-inline constexpr Stamp kHasHistory = 1;
-// What is less than this says how a location is kept; 0 = untouched.
+// What is less than this says how a location is kept; without flags 0 = untouched.
 inline constexpr Stamp kFirstStamp = Stamp{1} << kOrdinalShift;
-inline constexpr Stamp kWhole = 1;
+inline constexpr Stamp kByBytes = kFlags + 1 + kHalf;
+
+constexpr bool is_untouched(Stamp last) {
+  return last <= kFlags;
+}
 
 inline constexpr unsigned kCellBits = 3;
-inline constexpr unsigned kPageBits = 11;
-inline constexpr std::size_t kPageCells = std::size_t{1} << (kPageBits - kCellBits);
+inline constexpr unsigned kChunkBits = 20;
+inline constexpr Address kInChunk = (Address{1} << kChunkBits) - 1;
+inline constexpr Address kCellInChunk = kInChunk & ~Address{7};
 
-class Page {
- public:
-  bool exists() const { return last_ != 0; }
-  bool halves() const { return (last_ & 1) != 0; }
-  Stamp* last() const { return reinterpret_cast<Stamp*>(last_ & ~std::uint64_t{1}); }
-  History* histories() const { return histories_; }  // may be null while nothing is shared
-  std::size_t locations() const { return halves() ? 2 * kPageCells : kPageCells; }
+// Offsets in a chunk's block.
+inline constexpr std::size_t kSecond = std::size_t{1} << kChunkBits;
+inline constexpr std::size_t kBytes = 2 * kSecond;
+inline constexpr std::size_t kWrite = kBytes + sizeof(Stamp) * kSecond;
+inline constexpr std::size_t kHistory = 2 * kWrite;
+inline constexpr std::size_t kHistoryTimes = sizeof(History) / sizeof(Stamp);
+inline constexpr std::size_t kUsed = kHistory + kHistoryTimes * kWrite;
+inline constexpr unsigned kPageBits = 12;
+inline constexpr std::size_t kPagesOfChunk = kSecond >> kPageBits;
+inline constexpr std::size_t kBlock = kUsed + (std::size_t{1} << kPageBits);
 
- private:
-  friend class Pages;
-  std::uint64_t last_{};  // the address of the stamps, and a bit: halves
-  History* histories_{};
+// A location of a chunk: the offset of its stamp.
+struct Location {
+  std::byte* chunk{};
+  std::size_t offset{};
+
+  Stamp& last() const { return *reinterpret_cast<Stamp*>(chunk + offset); }
+  // Without flags; the last one since a second thread came, unless the latest access is that.
+  Stamp& write() const { return *reinterpret_cast<Stamp*>(chunk + kWrite + offset); }
+  History& history() const {
+    return *reinterpret_cast<History*>(chunk + kHistory + kHistoryTimes * offset);
+  }
+  Location second_half() const { return {chunk, offset + kSecond}; }
+  // Of a half: its first byte.
+  Location bytes() const {
+    const bool second = offset >= kSecond;
+    return {chunk, kBytes + sizeof(Stamp) * (second ? offset - kSecond + 4 : offset)};
+  }
+  Location next() const { return {chunk, offset + sizeof(Stamp)}; }
 };
 
-// A half that is kept by bytes.
-struct ByteCell {
-  std::array<Stamp, 4> last{};
-  History* histories{};  // null while nothing is shared
-  std::array<std::uint64_t, 3> unused{};
-};
+constexpr std::size_t offset_of_cell(Address address) {
+  return address & kCellInChunk;
+}
+constexpr std::size_t offset_of_half(Address address) {
+  return (address & kCellInChunk) + ((address & 4) << (kChunkBits - 2));
+}
+constexpr std::size_t offset_of_byte(Address address) {
+  return kBytes + sizeof(Stamp) * (address & kInChunk);
+}
 
 class Pages {
  public:
@@ -68,76 +94,51 @@ class Pages {
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
 
-  static std::size_t cell_of(Address address) { return address >> kCellBits & (kPageCells - 1); }
-  // Null where nothing was ever touched. The address is one that a program can have.
-  Page* find(Address address) const {
-    Chunk* const chunk = table_[address >> kChunkBits];
-    if (chunk == nullptr) return nullptr;
-    Page& page = chunk->pages[address >> kPageBits & (kChunkPages - 1)];
-    return page.exists() ? &page : nullptr;
-  }
-  // How many times an access that moves by `step` touches the page of `address` first.
-  static std::uint64_t steps_left(Address address, std::uint64_t step) {
-    constexpr Address kInPage = (Address{1} << kPageBits) - 1;
-    if (step == 8) return ((~address & kInPage) >> 3) + 1;
-    if (step == 0) return ~std::uint64_t{0};
-    if (static_cast<std::int64_t>(step) > 0) return (~address & kInPage) / step + 1;
-    return (address & kInPage) / (0 - step) + 1;
-  }
-  // Any address will do. A new page is whole if `whole`.
-  Page& find_or_make(Address address, bool whole);
+  static constexpr unsigned kAddressBits = 47;  // user space
+  // The bits that no address has for which there is a place in the table.
+  static constexpr Address kBeyond = ~((Address{1} << kAddressBits) - 1);
 
-  History* histories_of(Page& page) {
-    return page.histories_ != nullptr ? page.histories_ : make_histories(page);
-  }
-  History* histories_of(ByteCell& cell) {
-    if (cell.histories == nullptr) cell.histories = take<History>(cell.last.size());
-    return cell.histories;
+  // The block of the address's chunk, which is none of kBeyond; null where nothing was ever
+  // touched.
+  std::byte* find(Address address) const { return table_[address >> kChunkBits]; }
+  std::byte* const* table() const { return table_; }
+  // Any address will do. It is about to be touched.
+  Location find_or_make(Address address) {
+    std::byte* const block = chunk(address >> kChunkBits);
+    block[kUsed + (address >> kPageBits) % kPagesOfChunk] = std::byte{1};
+    return {block, offset_of_cell(address)};
   }
 
-  void split(Page& page);
-  void split_cell(Page& page, std::size_t cell);  // of a page of halves
-  // A half as one that is kept by bytes, from now on if not already.
-  ByteCell& by_bytes(Page& page, std::size_t half);
+  void split(Location cell);         // into halves
+  Location by_bytes(Location half);  // from now on if not already; its first byte
+  void copy_history(Location from, Location to);
 
   // The bytes from `first` to `last`.
   void forget(Address first, Address last);
   void forget_everything();
 
   std::size_t shared() const;  // locations with histories
-  std::size_t bytes() const { return arena_.bytes(); }
-
-  static constexpr unsigned kAddressBits = 47;  // user space
+  std::size_t bytes() const;   // of memory
 
  private:
-  static constexpr unsigned kChunkBits = 20;
-  static constexpr std::size_t kChunkPages = std::size_t{1} << (kChunkBits - kPageBits);
-  struct Chunk {
-    std::array<Page, kChunkPages> pages;
-  };
-
-  template <typename T>
-  T* take(std::size_t count) {
-    return static_cast<T*>(arena_.take(count * sizeof(T)));
+  std::byte* find_chunk(std::uint64_t number) const;
+  std::byte* chunk(std::uint64_t number) {
+    std::byte* const known = find_chunk(number);
+    return known != nullptr ? known : make_chunk(number);
   }
-  Chunk* find_chunk(std::uint64_t number) const;
-  Chunk& chunk(std::uint64_t number);
-  History* make_histories(Page& page);
-  ByteCell& byte_cell(Stamp number) { return byte_cells_[static_cast<std::uint32_t>(number - 2)]; }
-  static bool is_by_bytes(Stamp last) { return last > kWhole && last < kFirstStamp; }
+  std::byte* make_chunk(std::uint64_t number);
 
-  void forget_cell(Page& page, std::size_t cell, std::uint8_t mask);
-  void forget_half(Page& page, std::size_t half, std::uint8_t mask);
-  void clear(Page& page, std::size_t location);
-  void forget_in_chunk(Chunk& chunk, Address first, Address last);
-  void drop(Page& page);
+  void forget_cell(Location cell, std::uint8_t mask);
+  void forget_half(Location half, std::uint8_t mask);
+  void clear(Location location, Stamp untouched);
+  void drop_history(Location location);
+  void forget_in_page(std::byte* chunk, std::size_t from, std::size_t to);
+  void forget_in_chunk(std::byte* chunk, std::size_t from, std::size_t to);
 
   Histories& histories_;
-  Chunk** table_;
-  absl::flat_hash_map<std::uint64_t, Chunk*> far_;        // chunks that no program has
-  std::vector<std::pair<std::uint64_t, Chunk*>> chunks_;  // all, with their numbers
-  Arena arena_;
-  Pool<ByteCell> byte_cells_;
+  std::byte** table_;
+  absl::flat_hash_map<std::uint64_t, std::byte*> far_;        // chunks that no program has
+  std::vector<std::pair<std::uint64_t, std::byte*>> chunks_;  // all, with their numbers
 };
 
 }  // namespace heddle::avio

@@ -5,6 +5,7 @@
 // its last write are all that counts of it.
 #pragma once
 
+#include "detect/avio/pages.h"
 #include "detect/avio/stamp.h"
 #include "trace/execution.h"
 
@@ -20,27 +21,53 @@ struct PatternTouch {
   std::uint32_t first{}, last{};  // items
   std::uint32_t write{};          // the last item that writes, plus one; 0 = none
 
+  // What the Shadow needs for the way of nearly all accesses: to a location of the same size as the
+  // access, which stays with the thread.
+  std::uint8_t flags{};      // what a location's flags are compared with …
+  std::uint8_t flags_end{};  // … and when there is more to do than to replace its stamp
+  std::uint8_t shift{};
+  std::uint32_t in_chunk{}, second{}, array{};
+  Address unlikely{};  // bits that no address of such a location has
+  Stamp now{};         // the last access, less the stamp of the first item
+
   // `start` is the first access of all.
   Series series(Stamp start) const {
     return {.first = start + first * kNextInRow,
-            .last = start + last * kNextInRow,
+            .last = (start + last * kNextInRow) | (write == last + 1 ? kWrote : 0),
             .write = write != 0 ? start + (write - 1) * kNextInRow : 0};
+  }
+  std::size_t offset_in_chunk(Address address) const {
+    return ((address & in_chunk) << shift) + ((address & second) << (kChunkBits - 2)) + array;
   }
 };
 
 struct Pattern {
+  static constexpr std::size_t kMostTouches = 64;
+
   bool known{};
+  bool simple{};  // a segment or a call of no more than kMostTouches
+  RecordShape::Kind kind{};
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
+
+  // The spots of the execution before: of the first item, for that thread in that context.
+  SpotId row{};
+  Actor actor{};
+  ContextId context{};
 };
 
 class Patterns {
  public:
-  const Pattern& of(ShapeId id, const RecordShape& shape) {
+  Pattern& of(ShapeId id, const RecordShape& shape) {
     if (id >= patterns_.size()) patterns_.resize(id + std::size_t{1});
     Pattern& pattern = patterns_[id];
     if (!pattern.known) compile(shape, pattern);
     return pattern;
+  }
+  Pattern& known(ShapeId id) { return patterns_[id]; }
+  const Pattern& known(ShapeId id) const { return patterns_[id]; }
+  void forget_rows() {
+    for (Pattern& pattern : patterns_) pattern.row = 0;
   }
 
  private:

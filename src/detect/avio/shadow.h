@@ -66,25 +66,60 @@ class Shadow {
     turn_ = make_stamp(ordinal, 0);
   }
 
-  [[gnu::always_inline]] void access(const Series& series, Address address, std::uint32_t size) {
-    Page* const page = find(address);
-    if (page != nullptr && (size == 8 || size == 4) && (address & (size - 1)) == 0) {
-      std::size_t location = Pages::cell_of(address);
-      bool easy = size == 8;
-      if (page->halves()) {
-        location *= 2;
-        easy = (page->last()[location + 1] == kWhole) == (size == 8);
-        if (size == 4) location += address >> 2 & 1;
+  void access(const Series& series, Address address, std::uint32_t size);
+
+  // Where the locations are that an execution touches, as far as that can be told from their
+  // addresses. They are about to be accessed: most of the time of an access is waiting for its
+  // state, unless somebody asked for it early.
+  [[gnu::always_inline]] Stamp** find(const Pattern& segment, const std::uint64_t* words,
+                                      Stamp** to) {
+    std::byte* const* const table = pages_.table();
+    const Address never_simple = never_simple_;
+    for (const PatternTouch& touch : segment.touches) {
+      const Address address = touch.offset + words[touch.base];
+      Stamp* found = &nowhere_;
+      if ((address & (touch.unlikely | never_simple)) == 0) [[likely]] {
+        std::byte* const chunk = table[address >> kChunkBits];
+        if (chunk != nullptr) [[likely]] {
+          found = reinterpret_cast<Stamp*>(chunk + touch.offset_in_chunk(address));
+          __builtin_prefetch(found, 1);
+        }
       }
-      if (easy) {
-        Stamp& last = page->last()[location];
-        if (!is_mine(last)) return come(series, address, size, *page, location);
-        if (pairs_ != nullptr) note_pair(last, series.first);
-        return go_on(last, page->histories(), location, series.last, series.write);
-      }
+      *to++ = found;
     }
-    visit_cells(series, address, size);
+    return to;
   }
+  // The execution. `first` is its first access.
+  [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
+                                         Stamp first, Stamp** found) {
+    const Stamp turn = turn_;
+    const Actor actor = actor_;
+    const Spot* const spots = spots_.data();
+    for (const PatternTouch& touch : segment.touches) {
+      Stamp* const last = *found++;
+      const Stamp now = first + touch.now;
+      const Stamp before = *last;
+      // It was accessed in this turn, or by this thread; and not later, since accesses of an
+      // execution may overlap.
+      if (before - turn < now - turn || (before - kFirstStamp < now - kFirstStamp &&
+                                         spots[spot_of(before)].actor == actor)) [[likely]] {
+        const Stamp flags = (before ^ touch.flags) & kFlags;
+        if (flags < touch.flags_end) {
+          *last = now | (before & kHasHistory);
+          continue;
+        }
+        if (flags == (kWrote | kHasHistory) && touch.write == 0) {
+          last[kWrite / sizeof(Stamp)] = plain(before);
+          *last = now | kHasHistory;
+          continue;
+        }
+      }
+      if (last != &nowhere_ && come(touch, words, first)) continue;
+      slowly(touch, words, first);
+    }
+    return found;
+  }
+  void slowly(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
 
   // So many rounds of a loop, whose accesses are where `items` says, if all that they touch is easy
   // to find and stays with the thread whose turn it is. `first` is the first access. False: not all
@@ -92,14 +127,11 @@ class Shadow {
   bool stays(const Pattern& loop, std::span<const LoopWalk::Moving> items, std::uint64_t rounds,
              Stamp first);
 
-  // For an access that is about to come.
-  void prefetch(Address address) const {
-    const Page* const page = find(address);
-    if (page == nullptr) return;
-    const std::size_t cell = Pages::cell_of(address);
-    const std::size_t location = page->halves() ? 2 * cell + (address >> 2 & 1) : cell;
-    __builtin_prefetch(page->last() + location, 1);
-    if (page->histories() != nullptr) __builtin_prefetch(page->histories() + location, 1);
+  // For an access that is about to come. Inlined, because the compiler takes a function that does
+  // nothing but prefetch for one that does nothing.
+  [[gnu::always_inline]] void prefetch(Address address, std::uint32_t size) const {
+    std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
+    __builtin_prefetch(chunk + offset_of(address, size), 1);
   }
 
   void forget(Address address, std::uint64_t size);
@@ -127,8 +159,18 @@ class Shadow {
     bool alone = true;  // they concern one location only
   };
 
-  static bool is_stamp(Stamp last) { return last == 0 || last >= kFirstStamp; }
-  Page* find(Address address) const { return address < fast_end_ ? pages_.find(address) : nullptr; }
+  bool is_simple(Address address, std::uint32_t size) const {
+    return (size == 8 || size == 4 || size == 1) &&
+           (address & (Pages::kBeyond | never_simple_ | (size - 1))) == 0;
+  }
+  // Of what is simple.
+  static std::size_t offset_of(Address address, std::uint32_t size) {
+    return size == 8   ? offset_of_cell(address)
+           : size == 4 ? offset_of_half(address)
+                       : offset_of_byte(address);
+  }
+  static Stamp mode_of(std::uint32_t size) { return size == 4 ? kHalf : 0; }
+
   const Spot& spot(Stamp stamp) const { return spots_[spot_of(stamp)]; }
   bool is_mine(Stamp last) const {
     return last >= turn_ || (last >= kFirstStamp && spot(last).actor == actor_);
@@ -136,32 +178,36 @@ class Shadow {
   // Nobody else is concerned: the location is untouched, or that of a thread that ended and had it
   // for itself.
   bool is_nobodys(Stamp last) const {
-    return last == 0 || ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
+    return is_untouched(last) || ((last & kHasHistory) == 0 && histories_.ended(spot(last).actor));
   }
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 
-  // The location stays with the thread. `histories` may be null where nothing is shared.
-  static void go_on(Stamp& last, History* histories, std::size_t location, Stamp now, Stamp write) {
-    if (write != 0 && (last & kHasHistory) != 0) {
-      histories[location].write = std::max(histories[location].write, write);
+  // The location stays with the thread. While its latest access is a write nothing else has to know
+  // of that.
+  static void go_on(Location place, const Series& series) {
+    const Stamp before = place.last();
+    const Stamp now = std::max(before, series.last | (before & (kHasHistory | kHalf)));
+    if ((now & (kHasHistory | kWrote)) == kHasHistory) {
+      const Stamp wrote = std::max((before & kWrote) != 0 ? plain(before) : 0, series.write);
+      if (wrote != 0) place.write() = std::max(place.write(), wrote);
     }
-    last = std::max(last, now | (last & kHasHistory));
+    place.last() = now;
   }
-  // A thread comes to a location of 4 or 8 bytes that it did not have.
-  void come(const Series& series, Address address, std::uint32_t size, Page& page,
-            std::size_t location);
-  void visit_one(const Visit& visit, Page& page, std::size_t location, std::uint8_t mask);
+  // A thread comes to a location that it did not have. False: not a location, or not of this size.
+  bool come(const Series& series, Address address, std::uint32_t size, Location place);
+  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
+  void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   void visit_cells(const Series& series, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);
-  void visit_half(const Visit& visit, Page& page, std::size_t half, std::uint8_t mask);
-  void visit_bytes(const Visit& visit, ByteCell& cell, unsigned first_byte, std::uint8_t mask);
-  void pass(const Visit& visit, std::uint8_t mask, Stamp& last, History& history);
+  void visit_half(const Visit& visit, Location half, std::uint8_t mask);
+  void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
+  void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
+  void found_first(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
-  bool stays(const Page& page, const Sweep& sweep) const;
-  bool stays_in_halves(const Page& page, const Sweep& sweep) const;
+  bool stays(Location location, const Sweep& sweep) const;
 
   // Triples whose like was found before: most come again and again. The case follows from the
   // spots.
@@ -170,10 +216,11 @@ class Shadow {
     std::uint64_t* count{};
   };
   static constexpr std::size_t kKnown = 1024;
+  Known& known(SpotId p, SpotId r, SpotId i) { return known_[(p * 5u + r * 3u + i) % kKnown]; }
 
   const Granules granules_;
   const unsigned cell_shift_;
-  const Address fast_end_;  // 0 when accesses have to be rounded to granules
+  const Address never_simple_;  // all bits when accesses have to be rounded to granules
   const Spots& spots_;
   TripleSink& sink_;
   PairLog* const pairs_;
@@ -182,6 +229,7 @@ class Shadow {
   Histories histories_;
   Pages pages_;
   std::array<Known, kKnown> known_{};
+  Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched
 };
 
 }  // namespace heddle::avio

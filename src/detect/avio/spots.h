@@ -26,17 +26,18 @@ struct Spot {
   SiteId site{};
   ContextId context{};
   EventKind kind{};
+  bool wide{};  // accesses more than a cell has bytes
 
   bool operator==(const Spot&) const = default;
   template <typename H>
   friend H AbslHashValue(H hash, const Spot& spot) {
-    return H::combine(std::move(hash), spot.actor, spot.site, spot.context, spot.kind);
+    return H::combine(std::move(hash), spot.actor, spot.site, spot.context, spot.kind, spot.wide);
   }
 };
 
 class Spots {
  public:
-  static constexpr unsigned kBits = 25;
+  static constexpr unsigned kBits = 24;
 
   Spots() : spots_(1) {}
 
@@ -52,6 +53,7 @@ class Spots {
     return known.row == row ? known.first : look_up(row, shape);
   }
   const Spot& operator[](SpotId id) const { return spots_[id]; }
+  const Spot* data() const { return spots_.data(); }  // until there are more
 
   // There is no room for so many more. Whoever keeps numbers forgets them and clears.
   bool full(std::size_t more = 1) const { return (spots_.size() + more) >> kBits != 0; }

@@ -1,5 +1,6 @@
-// Stamp: one access in one word: its ordinal plus one, its spot (avio/spots.h), and a bit for
-// whoever keeps it. 0 = no access.
+// Stamp: one access in one word: its ordinal plus one, its spot (avio/spots.h), and three bits for
+// whoever keeps it. 0 = no access. Stamps are less than 2^63, so that they can be compared as
+// signed numbers, too, which vector instructions do faster.
 #pragma once
 
 #include "detect/avio/spots.h"
@@ -10,29 +11,44 @@ namespace heddle::avio {
 
 using Stamp = std::uint64_t;
 
-inline constexpr unsigned kOrdinalShift = Spots::kBits + 1;
-inline constexpr std::uint64_t kMaxOrdinal = (std::uint64_t{1} << (64 - kOrdinalShift)) - 2;
+inline constexpr unsigned kFlagBits = 3;
+inline constexpr Stamp kWrote = 1;       // the access writes
+inline constexpr Stamp kHasHistory = 2;  // several threads have come to this location
+inline constexpr Stamp kHalf = 4;        // the location is half of an 8-byte cell
+inline constexpr Stamp kFlags = (Stamp{1} << kFlagBits) - 1;
+
+inline constexpr unsigned kOrdinalShift = Spots::kBits + kFlagBits;
+inline constexpr std::uint64_t kMaxOrdinal = (std::uint64_t{1} << (63 - kOrdinalShift)) - 2;
 
 constexpr Stamp make_stamp(std::uint64_t ordinal, SpotId spot) {
-  return (ordinal + 1) << kOrdinalShift | std::uint64_t{spot} << 1;
+  return (ordinal + 1) << kOrdinalShift | std::uint64_t{spot} << kFlagBits;
+}
+constexpr Stamp make_stamp(std::uint64_t ordinal, SpotId spot, bool writes) {
+  return make_stamp(ordinal, spot) | (writes ? kWrote : 0);
 }
 // Of accesses that follow one another and whose spots do, too: what one stamp has more than the one
 // before.
-inline constexpr Stamp kNextInRow = (Stamp{1} << kOrdinalShift) + 2;
+inline constexpr Stamp kNextInRow = (Stamp{1} << kOrdinalShift) + (Stamp{1} << kFlagBits);
 
 constexpr std::uint64_t ordinal_of(Stamp stamp) {
   return (stamp >> kOrdinalShift) - 1;
 }
 constexpr SpotId spot_of(Stamp stamp) {
-  return static_cast<SpotId>(stamp >> 1 & ((std::uint64_t{1} << Spots::kBits) - 1));
+  return static_cast<SpotId>(stamp >> kFlagBits & ((std::uint64_t{1} << Spots::kBits) - 1));
+}
+constexpr Stamp plain(Stamp stamp) {
+  return stamp & ~kFlags;
 }
 
 // Accesses of one thread to the same bytes, while nobody else accesses these: what counts of them.
+// `last` says whether it writes (kWrote); there are no other flags.
 struct Series {
   Stamp first{}, last{};
   Stamp write{};  // the last one that writes, 0 if none does
 
-  static Series of(Stamp access, bool writes) { return {access, access, writes ? access : 0}; }
+  static Series of(Stamp access, bool writes) {
+    return {access, writes ? access | kWrote : access, writes ? access : 0};
+  }
 };
 
 }  // namespace heddle::avio

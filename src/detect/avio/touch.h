@@ -97,6 +97,7 @@ struct Triple {
   std::uint8_t mask = 0;  // which eighths of the cell
   Address i_address = 0;  // what I accesses as a whole
   std::uint32_t i_size = 0;
+  bool narrow = false;  // P or R accesses no more than 8 bytes, so no more than two cells
 };
 
 }  // namespace heddle::avio
