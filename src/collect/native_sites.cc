@@ -116,8 +116,20 @@ struct NativeSites::Modules {
   };
   const Code* code_at(Dwfl_Module* module, Dwarf_Addr address);
 
+  // The functions around an address of the unit, as it counts addresses: the innermost first, the
+  // last is the one that was not inlined.
+  std::vector<Dwarf_Die> functions_at(Dwarf_Die unit, Dwarf_Addr address);
+
  private:
-  absl::flat_hash_map<Dwfl_Module*, std::vector<Code>> code_;  // by first address
+  struct FunctionCode {
+    Dwarf_Addr first;
+    Dwarf_Addr last;  // one past
+    Dwarf_Die function;
+  };
+  void add_functions(Dwarf_Die* scope, std::vector<FunctionCode>& out);
+
+  absl::flat_hash_map<Dwfl_Module*, std::vector<Code>> code_;              // by first address
+  absl::flat_hash_map<const void*, std::vector<FunctionCode>> functions_;  // by unit, the same
 };
 
 // libdwfl's own look-up needs .debug_aranges, which clang does not write: so from the units'
@@ -141,6 +153,56 @@ const NativeSites::Modules::Code* NativeSites::Modules::code_at(Dwfl_Module* mod
                                       [](Dwarf_Addr a, const Code& c) { return a < c.first; });
   if (after == all.begin() || address >= std::prev(after)->last) return nullptr;
   return &*std::prev(after);
+}
+
+// libdw finds an entry, and those around it, by going through all entries of the unit, which in C++
+// are those of all headers: a millisecond or two for every place. Here it happens once.
+void NativeSites::Modules::add_functions(Dwarf_Die* scope, std::vector<FunctionCode>& out) {
+  Dwarf_Die child;
+  if (dwarf_child(scope, &child) != 0) return;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram) {
+      Dwarf_Addr base = 0, first = 0, last = 0;
+      for (std::ptrdiff_t next = 0;
+           (next = dwarf_ranges(&child, next, &base, &first, &last)) > 0;) {
+        out.push_back({first, last, child});
+      }
+    } else if (tag == DW_TAG_namespace || tag == DW_TAG_module) {
+      add_functions(&child, out);
+    }
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+std::vector<Dwarf_Die> NativeSites::Modules::functions_at(Dwarf_Die unit, Dwarf_Addr address) {
+  const auto [at, is_new] = functions_.try_emplace(unit.addr);
+  std::vector<FunctionCode>& all = at->second;
+  if (is_new) {
+    add_functions(&unit, all);
+    std::sort(all.begin(), all.end(),
+              [](const FunctionCode& a, const FunctionCode& b) { return a.first < b.first; });
+  }
+  const auto after =
+      std::upper_bound(all.begin(), all.end(), address,
+                       [](Dwarf_Addr a, const FunctionCode& code) { return a < code.first; });
+  if (after == all.begin() || address >= std::prev(after)->last) return {};
+  std::vector<Dwarf_Die> around{std::prev(after)->function};
+  Dwarf_Die scope = around[0];
+  for (Dwarf_Die child; dwarf_child(&scope, &child) == 0;) {
+    bool inside = false;
+    do {
+      const int tag = dwarf_tag(&child);
+      inside = (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
+               dwarf_haspc(&child, address) == 1;
+      if (!inside) continue;
+      if (tag == DW_TAG_inlined_subroutine) around.push_back(child);
+      scope = child;
+      break;
+    } while (dwarf_siblingof(&child, &child) == 0);
+    if (!inside) break;
+  }
+  std::reverse(around.begin(), around.end());
+  return around;
 }
 
 NativeSites::NativeSites(Catalog& catalog)
@@ -199,34 +261,22 @@ NativeSites::Place NativeSites::find(Address return_address) {
     if (dwarf_lineno(line, &number) == 0) place.line = static_cast<std::uint32_t>(number);
     if (dwarf_linecol(line, &column) == 0) place.column = static_cast<std::uint32_t>(column);
   }
-  // Innermost first. Each inlined function says where it was called: that is the place in the next
-  // one outwards. Scopes by address follow an inlined function to where it was defined; only scopes
-  // by entry lead to where it was inlined.
-  Dwarf_Die* innermost_scope = nullptr;
-  Dwarf_Die* scopes = nullptr;
-  int count = 0;
-  if (dwarf_getscopes(unit, inside - code->bias, &innermost_scope) > 0) {
-    count = dwarf_getscopes_die(&innermost_scope[0], &scopes);
-  }
-  std::free(innermost_scope);
+  // Each inlined function says where it was called: that is the place in the next one outwards.
   Place innermost = place;
   bool named = false;
-  for (int i = 0; i < count; ++i) {
-    const int tag = dwarf_tag(&scopes[i]);
-    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-    std::string linkage = attribute_text(&scopes[i], DW_AT_linkage_name);
-    const std::string name = attribute_text(&scopes[i], DW_AT_name);
+  for (Dwarf_Die& function : modules_->functions_at(*unit, inside - code->bias)) {
+    std::string linkage = attribute_text(&function, DW_AT_linkage_name);
+    const std::string name = attribute_text(&function, DW_AT_name);
     if (linkage.empty()) linkage = name;
     place.linkage_name = linkage;
     place.function = linkage == name ? name : demangle(linkage.c_str());
     if (!named) innermost = place;
     named = true;
-    if (!is_system_file(place.file) || tag == DW_TAG_subprogram) break;
-    place.file = file_of(unit, attribute_number(&scopes[i], DW_AT_call_file));
-    place.line = attribute_number(&scopes[i], DW_AT_call_line);
-    place.column = attribute_number(&scopes[i], DW_AT_call_column);
+    if (!is_system_file(place.file) || dwarf_tag(&function) == DW_TAG_subprogram) break;
+    place.file = file_of(unit, attribute_number(&function, DW_AT_call_file));
+    place.line = attribute_number(&function, DW_AT_call_line);
+    place.column = attribute_number(&function, DW_AT_call_column);
   }
-  std::free(scopes);
   return is_system_file(place.file) ? innermost : place;
 }
 
