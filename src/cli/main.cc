@@ -1,4 +1,5 @@
 // The command `heddle`: a table of verbs.
+#include "base/no_memory.h"
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/descriptors.h"
@@ -11,6 +12,7 @@
 #include "cli/verb_log.h"
 #include "cli/verb_units.h"
 
+#include <new>
 #include <vector>
 
 namespace heddle::cli {
@@ -41,5 +43,6 @@ std::span<const Verb> verbs() {
 
 // NOLINTNEXTLINE(bugprone-exception-escape): CLI11 throws at mistakes in our tables of options only
 int main(int argc, char** argv) {
+  std::set_new_handler(heddle::no_memory);
   return heddle::cli::run_command(argc, argv);
 }

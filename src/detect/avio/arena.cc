@@ -1,6 +1,7 @@
 #include "detect/avio/arena.h"
 
 #include "base/check.h"
+#include "base/no_memory.h"
 
 #include <algorithm>
 #include <bit>
@@ -51,7 +52,7 @@ void Arena::add_piece(std::size_t at_least) {
   const std::size_t bytes = std::max(wanted, at_least);
   void* const piece =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  HEDDLE_CHECK(piece != MAP_FAILED);
+  if (piece == MAP_FAILED) no_memory();
   pieces_.emplace_back(piece, Release{bytes});
   next_ = static_cast<std::byte*>(piece);
   left_ = bytes;

@@ -1,6 +1,6 @@
 #include "detect/avio/pages.h"
 
-#include "base/check.h"
+#include "base/no_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ template <typename T>
 T* reserve(std::size_t bytes) {
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  HEDDLE_CHECK(memory != MAP_FAILED);
+  if (memory == MAP_FAILED) no_memory();
   return static_cast<T*>(memory);
 }
 
