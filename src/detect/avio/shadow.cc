@@ -271,6 +271,8 @@ bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
   const Stamp round_length = items.size() << kOrdinalShift;
   for (const PatternTouch& touch : loop.touches) {
     const auto [from, step] = items[touch.first];
+    // One that lies across its cells in some rounds takes the way of single accesses.
+    if ((step & (touch.size - 1)) != 0) return false;
     // Those in first halves and those in second ones are two sweeps.
     const bool alternates = touch.size == 4 && (step & 4) != 0;
     const unsigned sweeps = alternates ? 2 : 1;
