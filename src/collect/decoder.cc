@@ -353,7 +353,8 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       loop_words_ = size;
       return std::size_t{0};
     default:
-      return Error{fmt::format("a record names a slot at {:#x} that has none", address)};
+      return Error{
+          fmt::format("a record names a slot at {:#x} that is a part of another", address)};
   }
   return size;
 }

@@ -1,6 +1,7 @@
 #include "instrument/extended.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/PostOrderIterator.h>
@@ -56,10 +57,7 @@ class Extender {
 
 bool is_simple(const Step& step) {
   return step.kind == Step::Kind::kSegment &&
-         std::all_of(step.items.begin(), step.items.end(), [](const PlannedItem& item) {
-           return item.layout.source != LayoutItem::Source::kNone && !item.layout.dynamic_size &&
-                  !item.layout.outcome;
-         });
+         std::all_of(step.items.begin(), step.items.end(), std::mem_fn(&PlannedItem::is_simple));
 }
 
 // The record that has just ended when `block` is entered from `before`; nullptr: nobody knows.

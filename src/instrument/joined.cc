@@ -1,6 +1,7 @@
 #include "instrument/joined.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/IR/Constants.h>
@@ -30,14 +31,9 @@ bool is_straight(const llvm::Instruction& instruction) {
           !instruction.isTerminator());
 }
 
-bool is_simple(const PlannedItem& item) {
-  return item.layout.source != LayoutItem::Source::kNone && !item.layout.dynamic_size &&
-         !item.layout.outcome;
-}
-
 // The words of a call begin with those of its object, so they must be its own.
 bool can_be_copied(const PlannedItem& item) {
-  return is_simple(item) && item.layout.source != LayoutItem::Source::kSymbol &&
+  return item.is_simple() && item.layout.source != LayoutItem::Source::kSymbol &&
          isa<llvm::LoadInst, llvm::StoreInst>(item.access.instruction);
 }
 
@@ -112,7 +108,8 @@ void Joiner::join(BlockPlan& block) {
 // Whether it became part of the record.
 bool Joiner::add_segment(const Step& step) {
   if (step.kind != Step::Kind::kSegment && step.kind != Step::Kind::kFlowSegment) return false;
-  if (!std::all_of(step.items.begin(), step.items.end(), is_simple)) return false;
+  if (!std::all_of(step.items.begin(), step.items.end(), std::mem_fn(&PlannedItem::is_simple)))
+    return false;
   if (joined_.words + step.words > kMostWords) return false;
   for (PlannedItem item : step.items) {
     item.word += joined_.words;

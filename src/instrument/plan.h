@@ -23,6 +23,11 @@ struct PlannedItem {
   LayoutItem layout;
   unsigned word{};        // number of its first word in the record; the header is word 0
   llvm::Value* object{};  // the first of a joined call of a method: goes into the word before
+
+  // Everything but its address is known before it happens.
+  bool is_simple() const {
+    return layout.source != LayoutItem::Source::kNone && !layout.dynamic_size && !layout.outcome;
+  }
 };
 
 // One thing to emit, in the order of the block.
