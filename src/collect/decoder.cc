@@ -1,6 +1,7 @@
 #include "collect/decoder.h"
 
 #include "base/check.h"
+#include "collect/stretch.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -174,7 +175,8 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
                                     EventBuffer& out) {
   if (filter_ != nullptr) {
     place_events(out);
-    return filtered(words, at);
+    Stretch stretch(*filter_, units_, thread_, state_->calls, words.data() + words.size());
+    return static_cast<std::size_t>(stretch.judge(words.data() + at) - words.data());
   }
   if (executions_ != nullptr) {
     place_events(out);
@@ -510,7 +512,9 @@ void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, 
   if (!known_kind(kind)) return;
   const unsigned mode = (header >> 36) & 0xf;
   const unsigned outcome = (header >> 32) & 0xf;
-  Event event;
+  if (static_cast<EventKind>(kind) == EventKind::kThreadEnd) pop_to(0, out);
+  Event& event = *out.room(1);
+  event = Event{};
   event.kind = static_cast<EventKind>(kind);
   event.thread = thread_;
   event.address = words[0];
@@ -524,8 +528,7 @@ void Decoder::event(std::uint64_t header, std::span<const std::uint64_t> words, 
     event.mode = mode != 0 ? LockMode::kShared : LockMode::kExclusive;
   }
   event.size = small_of(header) & kLargestRange;
-  if (event.kind == EventKind::kThreadEnd) pop_to(0, out);
-  out.add(event);
+  out.added(1);
 }
 
 void Decoder::text(std::uint64_t header, std::span<const std::uint64_t> words, EventBuffer& out) {

@@ -10,6 +10,7 @@
 // paused.
 #pragma once
 
+#include "collect/activation.h"
 #include "collect/event_buffer.h"
 #include "collect/execution_buffer.h"
 #include "collect/native_sites.h"
@@ -76,10 +77,6 @@ class Decoder {
   const std::string& outcome_text() const { return outcome_text_; }
 
  private:
-  struct Activation {
-    FunctionId function{};
-    std::uint64_t frame{};  // token of a function that catches jumps, else 0
-  };
   struct ThreadState {
     std::vector<Activation> calls;
     SiteId libcall{};
@@ -98,7 +95,6 @@ class Decoder {
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              EventBuffer& out);
   std::size_t executions(std::span<const std::uint64_t> words, std::size_t at);
-  std::size_t filtered(std::span<const std::uint64_t> words, std::size_t at);
   void place_events(EventBuffer& out);
   bool full(const EventBuffer& out) const {
     return out.size() >= kBatch || (executions_ != nullptr && executions_->full());

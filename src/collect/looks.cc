@@ -1,19 +1,13 @@
 #include "collect/looks.h"
 
+#include "collect/stretch.h"
+
 #include <algorithm>
+#include <new>
 
 namespace heddle::collect {
 
 namespace {
-
-Form::Code code_of_segment(unsigned looks, unsigned windows) {
-  static_assert(Form::kFourLooks == Form::kOneLook + 3 &&
-                Form::kSixWindows == Form::kOneWindow + 5);
-  if (looks == 0) return Form::kNothing;
-  if (windows > 6 || (windows > 4 && windows == looks)) return Form::kSegment;
-  const unsigned first = windows < looks ? Form::kOneWindow : Form::kOneLook;
-  return static_cast<Form::Code>(first + windows - 1);
-}
 
 constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 constexpr std::uint64_t kNotCovered = kEverything << Shadow::kAddressBits;
@@ -55,7 +49,7 @@ class Neighbours {
                   .items = first.items,
                   .unlikely = first.unlikely,
                   .mask = 0xff,
-                  .looks = 0};
+                  .looks = nullptr};
     const bool simple = numbers_.size() == 1 && (fits(first.size) || end_ == 0);
     if (simple) return window;
     window.offset = zero_ + begin_;
@@ -102,17 +96,176 @@ class Neighbours {
   std::uint64_t end_ = 0;              // … and of the last byte's access
 };
 
-// Of a segment that can be no execution.
-Form ranges(const Unit& unit, const CompiledSlot& slot) {
-  Form form;
-  const auto items = unit.items_of(slot);
-  const bool only_sizes = std::none_of(items.begin(), items.end(), [](const CompiledItem& item) {
-    return item.no_address || item.outcome;
-  });
-  if (slot.kind == HEDDLE_SLOT_SEGMENT && only_sizes) form.code = Form::kRanges;
-  form.words = slot.words;
-  return form;
+std::vector<Look> looks_of(const RecordShape& shape) {
+  std::vector<Look> looks;
+  const auto add = [&](const Look& look) {
+    const auto found = std::find_if(looks.begin(), looks.end(), [&](const Look& other) {
+      return other.offset == look.offset && other.base == look.base && other.size == look.size;
+    });
+    if (found != looks.end()) {
+      found->items |= look.items;
+    } else {
+      looks.push_back(look);
+    }
+  };
+  for (std::size_t i = shape.items.size(); i-- > 0;) {
+    const ShapeItem& item = shape.items[i];
+    const Event& event = item.event;
+    // What is copied as a whole is looked at like its parts.
+    const bool parts = event.size % kGranule == 0 && event.size <= kWidth;
+    const std::uint64_t size = parts ? kGranule : event.size;
+    for (std::uint64_t done = 0; done < event.size; done += size) {
+      add({.offset = event.address + done,
+           .base = static_cast<std::uint16_t>(item.base),
+           .size = static_cast<std::uint16_t>(size <= 0xffff ? size : 0),
+           .items = std::uint32_t{1} << i,
+           .unlikely = fits(size) ? kNotCovered | (size - 1) : kEverything,
+           .last = fits(size) ? LastAccess::pack(event, size) : 0});
+    }
+  }
+  std::reverse(looks.begin(), looks.end());
+  return looks;
 }
+
+std::vector<Window> windows_of(std::span<const Look> looks) {
+  std::vector<Window> windows;
+  std::vector<bool> taken(looks.size());
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    if (taken[i]) continue;
+    const Neighbours together(looks, taken, i);
+    for (const std::size_t number : together.numbers()) taken[number] = true;
+    windows.push_back(together.window());
+    windows.back().looks = &looks[i];
+  }
+  return windows;
+}
+
+std::vector<Row> rows_of(const RecordShape& loop) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < loop.items.size(); ++i) {
+    const ShapeItem& item = loop.items[i];
+    const Row row{
+        .offset = item.event.address,
+        .base = item.base,
+        .size = item.event.size,
+        .step = loop.steps[i],
+        .in_last_round = i < loop.always,
+        .alike = true,
+        .last = fits(item.event.size) ? LastAccess::pack(item.event, item.event.size) : 0};
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const Row& other) {
+      return other.offset == row.offset && other.base == row.base && other.size == row.size &&
+             other.step.distance == row.step.distance && other.step.word == row.step.word;
+    });
+    if (same == rows.end()) {
+      rows.push_back(row);
+    } else {
+      same->alike = same->alike && same->in_last_round == row.in_last_round;
+      same->in_last_round = same->in_last_round || row.in_last_round;
+      same->last = row.last;
+    }
+  }
+  return rows;
+}
+
+// Makes the forms of one unit.
+class Maker {
+ public:
+  Maker(Forms::OfUnit& of, std::span<const RecordShape* const> shapes) : of_(of), shapes_(shapes) {}
+
+  Form slot(const CompiledSlot& slot) {
+    Form form = slot.shape != 0    ? record(slot.shape)
+                : slot.joined != 0 ? joined(slot)
+                                   : ranges(slot);
+    form.words = slot.words;
+    form.function = slot.id;
+    form.has_frame = slot.has_frame;
+    if (slot.call != 0) form.call = call(of_.unit.calls[slot.call - 1]);
+    form.judge = Stretch::judge_of(form);
+    return form;
+  }
+
+ private:
+  // What will stay where it is, as long as the forms.
+  template <typename T>
+  std::span<T> keep(const std::vector<T>& all) {
+    T* const room = static_cast<T*>(of_.memory.allocate(all.size() * sizeof(T), alignof(T)));
+    std::uninitialized_copy(all.begin(), all.end(), room);
+    static_assert(std::is_trivially_destructible_v<T>);
+    return {room, all.size()};
+  }
+
+  Form record(ShapeId id) {
+    const RecordShape& shape = *shapes_[id];
+    Form form;
+    form.shape = id;
+    switch (shape.kind) {
+      case RecordShape::Kind::kEnter:
+        form.kind = Form::Kind::kEnter;
+        return form;
+      case RecordShape::Kind::kLeave:
+        form.kind = Form::Kind::kLeave;
+        return form;
+      case RecordShape::Kind::kLoop:
+        form.kind = Form::Kind::kLoop;
+        return loop(form, shape);
+      case RecordShape::Kind::kSegment:
+      case RecordShape::Kind::kCall:
+        break;
+    }
+    if (shape.items.size() > Execution::kMostBits) {
+      form.kind = Form::Kind::kManyItems;
+      return form;
+    }
+    form.items = static_cast<std::uint8_t>(shape.items.size());
+    form.all = shape.items.size() == Execution::kMostBits ? Execution::kAll
+                                                          : (std::uint32_t{1} << form.items) - 1;
+    const std::span<const Look> looks = keep(looks_of(shape));
+    form.looks = looks.data();
+    form.look_count = static_cast<std::uint16_t>(looks.size());
+    const std::span<const Window> windows = keep(windows_of(looks));
+    form.windows = windows.data();
+    form.window_count = static_cast<std::uint16_t>(windows.size());
+    form.kind = looks.empty() ? Form::Kind::kNothing : Form::Kind::kSegment;
+    return form;
+  }
+
+  const Call* call(const CompiledCall& call) {
+    return keep(std::vector<Call>{{&call, record(call.shape)}}).data();
+  }
+
+  Form joined(const CompiledSlot& slot) {
+    std::vector<Part> parts;
+    for (const JoinedExecution& part : of_.unit.joined[slot.joined - 1].executions) {
+      parts.push_back({record(part.shape), part.site, part.shift});
+    }
+    Form form;
+    form.kind = Form::Kind::kJoined;
+    form.parts = keep(parts).data();
+    form.count = static_cast<std::uint32_t>(parts.size());
+    return form;
+  }
+
+  Form loop(Form form, const RecordShape& shape) {
+    const std::span<const Row> rows = keep(rows_of(shape));
+    form.rows = rows.data();
+    form.count = static_cast<std::uint32_t>(rows.size());
+    return form;
+  }
+
+  // Of a segment that can be no execution.
+  Form ranges(const CompiledSlot& slot) const {
+    Form form;
+    const auto items = of_.unit.items_of(slot);
+    const bool only_sizes = std::none_of(items.begin(), items.end(), [](const CompiledItem& item) {
+      return item.no_address || item.outcome;
+    });
+    if (slot.kind == HEDDLE_SLOT_SEGMENT && only_sizes) form.kind = Form::Kind::kRanges;
+    return form;
+  }
+
+  Forms::OfUnit& of_;
+  std::span<const RecordShape* const> shapes_;
+};
 
 }  // namespace
 
@@ -131,107 +284,11 @@ const Forms::OfUnit& Forms::of(const Unit& unit, std::span<const RecordShape* co
   if (unit.number >= units_.size()) units_.resize(unit.number + 1);
   std::unique_ptr<const OfUnit>& known = units_[unit.number];
   if (known != nullptr) return *known;
-  OfUnit made{.unit = &unit, .slots = {}, .calls = {}, .parts = {}};
-  for (const CompiledSlot& slot : unit.slots) {
-    made.slots.push_back(slot.shape != 0    ? compile(slot.shape, *shapes[slot.shape])
-                         : slot.joined != 0 ? join(slot, shapes, made)
-                                            : ranges(unit, slot));
-  }
-  for (const CompiledCall& call : unit.calls) {
-    made.calls.push_back(compile(call.shape, *shapes[call.shape]));
-  }
-  known = std::make_unique<const OfUnit>(std::move(made));
+  auto made = std::make_unique<OfUnit>(unit);
+  Maker maker(*made, shapes);
+  for (const CompiledSlot& slot : unit.slots) made->slots.push_back(maker.slot(slot));
+  known = std::move(made);
   return *known;
-}
-
-Form Forms::join(const CompiledSlot& slot, std::span<const RecordShape* const> shapes,
-                 OfUnit& unit) {
-  Form form;
-  form.code = Form::kJoined;
-  form.words = slot.words;
-  form.looks = static_cast<std::uint32_t>(unit.parts.size());
-  for (const JoinedExecution& part : unit.unit->joined[slot.joined - 1].executions) {
-    unit.parts.push_back({compile(part.shape, *shapes[part.shape]), part.site, part.shift});
-  }
-  form.look_count = static_cast<std::uint16_t>(unit.parts.size() - form.looks);
-  return form;
-}
-
-Form Forms::compile(ShapeId id, const RecordShape& shape) {
-  Form form;
-  form.shape = id;
-  form.words = shape.words;
-  switch (shape.kind) {
-    case RecordShape::Kind::kEnter:
-      form.code = Form::kEnter;
-      return form;
-    case RecordShape::Kind::kLeave:
-      form.code = Form::kLeave;
-      return form;
-    case RecordShape::Kind::kLoop:
-      form.code = Form::kLoop;
-      return form;
-    case RecordShape::Kind::kSegment:
-    case RecordShape::Kind::kCall:
-      break;
-  }
-  if (shape.items.size() > Execution::kMostBits) {
-    form.code = Form::kManyItems;
-    return form;
-  }
-  form.items = static_cast<std::uint8_t>(shape.items.size());
-  form.all = shape.items.size() == Execution::kMostBits ? Execution::kAll
-                                                        : (std::uint32_t{1} << form.items) - 1;
-  add_looks(form, shape);
-  add_windows(form);
-  form.code = code_of_segment(form.look_count, form.window_count);
-  return form;
-}
-
-void Forms::add_looks(Form& form, const RecordShape& shape) {
-  const auto first = static_cast<std::ptrdiff_t>(looks_.size());
-  const auto add = [&](const Look& look) {
-    const auto found = std::find_if(looks_.begin() + first, looks_.end(), [&](const Look& other) {
-      return other.offset == look.offset && other.base == look.base && other.size == look.size;
-    });
-    if (found != looks_.end()) {
-      found->items |= look.items;
-    } else {
-      looks_.push_back(look);
-    }
-  };
-  for (std::size_t i = shape.items.size(); i-- > 0;) {
-    const ShapeItem& item = shape.items[i];
-    const Event& event = item.event;
-    // What is copied as a whole is looked at like its parts.
-    const bool parts = event.size % kGranule == 0 && event.size <= kWidth;
-    const std::uint64_t size = parts ? kGranule : event.size;
-    for (std::uint64_t done = 0; done < event.size; done += size) {
-      add({.offset = event.address + done,
-           .base = static_cast<std::uint16_t>(item.base),
-           .size = static_cast<std::uint16_t>(size <= 0xffff ? size : 0),
-           .items = std::uint32_t{1} << i,
-           .unlikely = fits(size) ? kNotCovered | (size - 1) : kEverything,
-           .last = fits(size) ? LastAccess::pack(event, size) : 0});
-    }
-  }
-  std::reverse(looks_.begin() + first, looks_.end());
-  form.looks = static_cast<std::uint32_t>(first);
-  form.look_count = static_cast<std::uint16_t>(looks_.size() - form.looks);
-}
-
-void Forms::add_windows(Form& form) {
-  const std::span<const Look> looks(looks_.data() + form.looks, form.look_count);
-  form.windows = static_cast<std::uint32_t>(windows_.size());
-  std::vector<bool> taken(looks.size());
-  for (std::size_t i = 0; i < looks.size(); ++i) {
-    if (taken[i]) continue;
-    const Neighbours together(looks, taken, i);
-    for (const std::size_t number : together.numbers()) taken[number] = true;
-    windows_.push_back(together.window());
-    windows_.back().looks = form.looks + static_cast<std::uint32_t>(i);
-  }
-  form.window_count = static_cast<std::uint16_t>(windows_.size() - form.windows);
 }
 
 }  // namespace heddle::collect

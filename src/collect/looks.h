@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -54,78 +55,94 @@ struct Window {
   std::uint32_t items{};  // all that access something in it
   std::uint64_t unlikely{};  // bits that no address of a begin has for which the states say it all
   std::uint64_t mask{};      // which of the eight states it is about
-  std::uint32_t looks{};     // number of the first
+  const Look* looks{};       // the first
 };
 
+// What an item of a loop touches from round to round, or several that touch the same.
+struct Row {
+  Address offset{};      // of the first round, added to the word …
+  std::uint32_t base{};  // … with this number
+  std::uint32_t size{};  // of an access
+  LoopStep step;
+  bool in_last_round{};  // one of them happens in the last round, too …
+  bool alike{};          // … and so do the others, or none does
+  std::uint64_t last{};  // the last of these accesses in a round, packed
+};
+
+class Stretch;
+struct Form;
+struct Part;
+struct Call;
+
+// Judges the record and those that follow, as long as it knows how to; returns the first one that
+// it does not. `to` is where the next execution that passes is put down (stretch.h).
+using Judge = const std::uint64_t* (*)(const std::uint64_t* record, Execution* to, const Form& form,
+                                       Stretch& in, Shadow::View shadow);
+
 // A slot or a call, as it is judged.
-struct Form {
-  // What to do with it. The commonest segments have a code for each number of looks, or of windows
-  // if these are fewer.
-  enum Code : std::uint8_t {
+struct alignas(64) Form {
+  enum class Kind : std::uint8_t {
     kOther,
-    kNothing,
+    kNothing,  // that could pass
     kEnter,
     kLeave,
     kLoop,
-    kManyItems,  // more than an execution has bits for
-    kRanges,     // some with sizes that are known only when it runs
-    kJoined,     // `looks` is the number of its first part in OfUnit::parts, look_count how many
-    kSegment,
-    kOneLook,
-    kTwoLooks,
-    kThreeLooks,
-    kFourLooks,
-    kOneWindow,
-    kTwoWindows,
-    kThreeWindows,
-    kFourWindows,
-    kFiveWindows,
-    kSixWindows
+    kManyItems,  // a segment with more than an execution has bits for
+    kRanges,     // a segment with some sizes that are known only when it runs
+    kJoined,
+    kSegment
   };
 
-  std::uint32_t looks{};    // number of the first
-  std::uint32_t windows{};  // number of the first
+  Judge judge{};
+  const Look* looks{};
+  const Window* windows{};
   ShapeId shape{};
   std::uint32_t all{};  // a bit for each item
-  Code code{};
-  std::uint8_t words{};  // behind the header
   std::uint16_t look_count{};
   std::uint16_t window_count{};
+  std::uint8_t words{};  // behind the header
   std::uint8_t items{};
-};
-
-// The forms of all units, and their looks. Those of one form are in the order of their last
-// accesses: where several meet in one granule, the last of all is remembered.
-class Forms {
- public:
-  // Of a joined record.
-  struct Part;
-  struct OfUnit {
-    const Unit* unit;
-    std::vector<Form> slots;
-    std::vector<Form> calls;
-    std::vector<Part> parts;
+  Kind kind{};
+  bool has_frame{};       // an enter whose last word is its frame
+  FunctionId function{};  // of an enter or a leave
+  std::uint32_t count{};  // of rows or parts
+  const Row* rows{};      // of a loop
+  union {
+    const Part* parts{};  // of a joined record
+    const Call* call;     // of an enter; nullptr: its function has more than one segment
   };
-
-  const OfUnit& of(const Unit& unit, std::span<const RecordShape* const> shapes);
-  const Look* looks() const { return looks_.data(); }
-  const Window* windows() const { return windows_.data(); }
-
- private:
-  Form compile(ShapeId shape, const RecordShape& of);
-  Form join(const CompiledSlot& slot, std::span<const RecordShape* const> shapes, OfUnit& unit);
-  void add_looks(Form& form, const RecordShape& shape);
-  void add_windows(Form& form);
-
-  std::vector<std::unique_ptr<const OfUnit>> units_;  // by their numbers
-  std::vector<Look> looks_;
-  std::vector<Window> windows_;
 };
 
-struct Forms::Part {
+static_assert(sizeof(Form) == 64);
+
+// Of a joined record.
+struct Part {
   Form form;
   SiteId site{};
   std::int32_t shift{};  // from the record to what its words are counted from
+};
+
+// Of a function that has but one segment: what follows its enter, and how all of it is judged.
+struct Call {
+  const CompiledCall* is{};
+  Form form;
+};
+
+// The forms of all units. The looks of one form are in the order of their last accesses: where
+// several meet in one granule, the last of all is remembered.
+class Forms {
+ public:
+  struct OfUnit {
+    explicit OfUnit(const Unit& of) : unit(of) {}
+    const Unit& unit;
+    std::vector<Form> slots;
+    std::pmr::monotonic_buffer_resource memory;  // what the forms point to
+  };
+
+  const OfUnit& of(const Unit& unit, std::span<const RecordShape* const> shapes);
+
+ private:
+  std::vector<std::unique_ptr<const OfUnit>> units_;  // by their numbers
 };
 
 }  // namespace heddle::collect

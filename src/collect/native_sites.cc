@@ -280,6 +280,11 @@ NativeSites::Place NativeSites::find(Address return_address) {
   return is_system_file(place.file) ? innermost : place;
 }
 
+SiteId NativeSites::find_site(Address return_address, EventKind kind) {
+  const auto found = sites_.find({return_address, kind});
+  return found != sites_.end() ? found->second : look_up(return_address, kind);
+}
+
 SiteId NativeSites::look_up(Address return_address, EventKind kind) {
   const Place place = find(return_address);
   SiteId result = 0;

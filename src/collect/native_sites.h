@@ -10,6 +10,7 @@
 #include "trace/catalog.h"
 #include "trace/event.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,8 +31,11 @@ class NativeSites {
 
   // The site of the call that returns to `return_address`.
   SiteId site(Address return_address, EventKind kind) {
-    const auto found = sites_.find({return_address, kind});
-    return found != sites_.end() ? found->second : look_up(return_address, kind);
+    Recent& recent = recent_[(return_address ^ static_cast<Address>(kind)) % recent_.size()];
+    if (recent.return_address != return_address || recent.kind != kind) {
+      recent = {return_address, kind, find_site(return_address, kind)};
+    }
+    return recent.site;
   }
 
   // "function file:line" for a stack in a text; the address when nothing is known.
@@ -44,6 +48,7 @@ class NativeSites {
   struct Place;
   struct Modules;
 
+  SiteId find_site(Address return_address, EventKind kind);
   SiteId look_up(Address return_address, EventKind kind);
   Place find(Address return_address);
   FunctionId function_of(const Place& place);
@@ -53,6 +58,13 @@ class NativeSites {
   Catalog& catalog_;
   std::unique_ptr<Modules> modules_;
   absl::flat_hash_map<std::pair<Address, EventKind>, SiteId> sites_;
+  // Calls that were asked for lately: a program locks in few places at a time.
+  struct Recent {
+    Address return_address{};
+    EventKind kind{};
+    SiteId site{};
+  };
+  std::array<Recent, 64> recent_{};
   // "file:line:column" of calls that the compiler noted, to their sites; 0 where objects of
   // different names are meant.
   absl::flat_hash_map<std::string, SiteId> noted_;

@@ -30,10 +30,10 @@ void release(T* memory, std::size_t count) {
 
 Shadow::Shadow() : nothing_(reserve<std::uint8_t>(kArray, PROT_READ)) {
   if (nothing_ == nullptr) return;
-  regions_ = reserve<Region>(kRegions);
+  regions_ = reserve<std::uintptr_t>(2 * kRegions);
   if (regions_ == nullptr) return;
   for (std::size_t i = 0; i < kRegions; ++i) {
-    regions_[i].states = reinterpret_cast<std::uintptr_t>(nothing_) - i * kGranules;
+    regions_[i] = reinterpret_cast<std::uintptr_t>(nothing_) - i * kGranules;
   }
 }
 
@@ -42,7 +42,7 @@ Shadow::~Shadow() {
     release(arrays.states, kArray);
     release(arrays.words, kGranules);
   }
-  release(regions_, kRegions);
+  release(regions_, 2 * kRegions);
   release(nothing_, kArray);
 }
 
@@ -54,33 +54,48 @@ bool Shadow::make_region(std::size_t number) {
     return false;
   }
   arrays_.push_back(arrays);
-  regions_[number] = {
-      .states = reinterpret_cast<std::uintptr_t>(arrays.states) - number * kGranules,
-      .words = reinterpret_cast<std::uintptr_t>(arrays.words) - (Address{number} << kRegionBits)};
+  regions_[number] = reinterpret_cast<std::uintptr_t>(arrays.states) - number * kGranules;
+  regions_[kRegions + number] =
+      reinterpret_cast<std::uintptr_t>(arrays.words) - (Address{number} << kRegionBits);
   return true;
 }
 
 bool Shadow::set(Address address, std::uint8_t state, std::uint64_t word) {
-  const std::size_t region = address >> kRegionBits;
-  if (regions_[region].words == 0 && !make_region(region)) return false;
+  if (view().words_of(address) == 0 && !make_region(address >> kRegionBits)) return false;
   *state_at(address) = state;
   view().word(address) = word;
   return true;
 }
 
-bool Shadow::all(Address first, Address last, std::uint8_t state) const {
-  const std::uint64_t eight = state * 0x0101010101010101u;
+bool Shadow::set_all(Address first, Address last, std::uint8_t state, std::uint64_t word) {
   while (true) {
     const Address region_last = first | ((Address{1} << kRegionBits) - 1);
-    const std::uint8_t* at = state_at(first);
-    const std::uint8_t* const end = state_at(std::min(last, region_last)) + 1;
-    for (; end - at >= 8; at += 8) {
-      std::uint64_t found;
-      std::memcpy(&found, at, sizeof found);
-      if (found != eight) return false;
-    }
-    for (; at < end; ++at) {
-      if (*at != state) return false;
+    const Address end = std::min(last, region_last);
+    const std::size_t granules = (end >> kGranuleBits) - (first >> kGranuleBits) + 1;
+    if (!set(first, state, word)) return false;
+    std::fill_n(state_at(first), granules, state);
+    std::fill_n(&view().word(first), granules, word);
+    if (last <= region_last) return true;
+    first = region_last + 1;
+  }
+}
+
+// The last eight of a row are looked at together, also where some of them were looked at before.
+bool Shadow::View::all_of_many(Address first, Address last, std::uint8_t state) const {
+  const std::uint64_t eight = state * kEach;
+  while (true) {
+    const Address region_last = first | ((Address{1} << kRegionBits) - 1);
+    const Address end = std::min(last, region_last);
+    const std::uint64_t granules = (end >> kGranuleBits) - (first >> kGranuleBits) + 1;
+    if (granules < kStates) {
+      if (!all(first, end, state)) return false;
+    } else {
+      std::uint64_t others = 0;
+      for (std::uint64_t i = 0; i < granules - kStates && others == 0; i += kStates) {
+        others = states(first + (i << kGranuleBits)) ^ eight;
+      }
+      others |= states(first + ((granules - kStates) << kGranuleBits)) ^ eight;
+      if (others != 0) return false;
     }
     if (last <= region_last) return true;
     first = region_last + 1;
@@ -92,7 +107,7 @@ void Shadow::clear(Address address, std::uint64_t size) {
   const Address last = address + size - 1;
   while (true) {
     const Address region_last = address | ((Address{1} << kRegionBits) - 1);
-    if (regions_[address >> kRegionBits].words != 0) {
+    if (view().words_of(address) != 0) {
       std::uint8_t* first = state_at(address);
       std::uint8_t* const end = state_at(std::min(last, region_last)) + 1;
       // Of a large block, whole pages are given back to the kernel: most of them may never have

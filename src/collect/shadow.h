@@ -4,7 +4,9 @@
 //
 // The address space is cut into regions of 8 GB. Of a region that the program uses, both are arrays
 // of reserved memory that the kernel fills with zeros where it is touched. All others share one
-// array of states that is never written to. So finding a state is two loads, and asks nothing.
+// array of states that is never written to. So finding a state is two loads, and asks nothing. The
+// table of regions has first where the states of each lie and then where its words do, so that one
+// number is all that whoever looks has to keep at hand.
 #pragma once
 
 #include "trace/event.h"
@@ -37,48 +39,57 @@ class Shadow {
   class View {
    public:
     std::uint8_t state(Address address) const {
-      return *reinterpret_cast<const std::uint8_t*>(regions_[address >> kRegionBits].states +
-                                                    (address >> kGranuleBits));
+      return *reinterpret_cast<const std::uint8_t*>(states_of(address) + (address >> kGranuleBits));
     }
     // Of this granule, in the lowest byte, and the seven after it. Of those beyond the region: 0.
     std::uint64_t states(Address address) const {
       std::uint64_t states;
       std::memcpy(&states,
-                  reinterpret_cast<const void*>(regions_[address >> kRegionBits].states +
-                                                (address >> kGranuleBits)),
+                  reinterpret_cast<const void*>(states_of(address) + (address >> kGranuleBits)),
                   sizeof states);
       return states;
     }
     std::uint64_t& word(Address address) const {
-      return *reinterpret_cast<std::uint64_t*>(regions_[address >> kRegionBits].words +
-                                               (address & ~kInGranule));
+      return *reinterpret_cast<std::uint64_t*>(words_of(address) + (address & ~kInGranule));
+    }
+    // Whether all granules from the one of `first` to the one of `last`, both covered, have this
+    // state.
+    bool all(Address first, Address last, std::uint8_t state) const {
+      const std::uint64_t granules = (last >> kGranuleBits) - (first >> kGranuleBits) + 1;
+      if (granules > kStates || first >> kRegionBits != last >> kRegionBits) {
+        return all_of_many(first, last, state);
+      }
+      const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
+      return ((states(first) ^ state * kEach) & mask) == 0;
     }
 
    private:
     friend class Shadow;
-    struct Region {           // as what is added to an address
-      std::uintptr_t states;  // … in granules
-      std::uintptr_t words;   // … of the granule; 0: none
-    };
-    explicit View(Region* regions) : regions_(regions) {}
-    Region* regions_;
+    explicit View(std::uintptr_t* regions) : regions_(regions) {}
+    bool all_of_many(Address first, Address last, std::uint8_t state) const;
+
+    // As what is added to an address, in granules; and of its granule, 0 if the region has none.
+    std::uintptr_t& states_of(Address address) const { return regions_[address >> kRegionBits]; }
+    std::uintptr_t& words_of(Address address) const {
+      return regions_[kRegions + (address >> kRegionBits)];
+    }
+
+    std::uintptr_t* regions_;
   };
   View view() const { return View(regions_); }
 
-  // Gives the granule a state and a word; false: there is no address space for its region. Or, if
-  // it has them, another state.
-  bool set(Address address, std::uint8_t state, std::uint64_t word);
-  void set(Address address, std::uint8_t state) { *state_at(address) = state; }
+  static constexpr std::uint64_t kEach = 0x0101010101010101;  // times a state: eight of them
 
-  // Whether all granules from the one of `first` to the one of `last`, both covered, have this
-  // state.
-  bool all(Address first, Address last, std::uint8_t state) const;
+  // Gives the granule a state and a word; false: there is no address space for its region. Or all
+  // granules from the one of `first` to the one of `last`. Or, if it has them, another state.
+  bool set(Address address, std::uint8_t state, std::uint64_t word);
+  bool set_all(Address first, Address last, std::uint8_t state, std::uint64_t word);
+  void set(Address address, std::uint8_t state) { *state_at(address) = state; }
 
   // Forgets the granules that lie in [address, address + size).
   void clear(Address address, std::uint64_t size);
 
  private:
-  using Region = View::Region;
   static constexpr Address kInGranule = (Address{1} << kGranuleBits) - 1;
   static constexpr unsigned kRegionBits = 33;
   static constexpr std::size_t kRegions = std::size_t{1} << (kAddressBits - kRegionBits);
@@ -87,8 +98,7 @@ class Shadow {
 
   bool make_region(std::size_t number);
   std::uint8_t* state_at(Address address) const {
-    return reinterpret_cast<std::uint8_t*>(regions_[address >> kRegionBits].states +
-                                           (address >> kGranuleBits));
+    return reinterpret_cast<std::uint8_t*>(view().states_of(address) + (address >> kGranuleBits));
   }
 
   struct Arrays {
@@ -96,7 +106,7 @@ class Shadow {
     std::uint64_t* words;
   };
   std::uint8_t* nothing_ = nullptr;  // the states of a region that nobody uses
-  Region* regions_ = nullptr;
+  std::uintptr_t* regions_ = nullptr;
   std::vector<Arrays> arrays_;  // of the regions that are used
 };
 

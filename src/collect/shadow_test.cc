@@ -16,7 +16,7 @@ TEST(Shadow, WhatNobodyTouchedHasNoState) {
   ASSERT_TRUE(shadow.made());
   EXPECT_EQ(shadow.view().state(0), 0);
   EXPECT_EQ(shadow.view().state((Address{1} << Shadow::kAddressBits) - 1), 0);
-  EXPECT_FALSE(shadow.all(kBoundary - 8, kBoundary, 1));
+  EXPECT_FALSE(shadow.view().all(kBoundary - 8, kBoundary, 1));
 }
 
 TEST(Shadow, RegionsAreOne) {
@@ -25,15 +25,15 @@ TEST(Shadow, RegionsAreOne) {
   fill(shadow, kBoundary - 800, kBoundary + 800, 7);
   EXPECT_EQ(shadow.view().word(kBoundary - 3), kBoundary - 8);
   EXPECT_EQ(shadow.view().word(kBoundary + 3), kBoundary);
-  EXPECT_TRUE(shadow.all(kBoundary - 800, kBoundary + 799, 7));
-  EXPECT_FALSE(shadow.all(kBoundary - 801, kBoundary + 799, 7));
-  EXPECT_FALSE(shadow.all(kBoundary - 800, kBoundary + 800, 7));
+  EXPECT_TRUE(shadow.view().all(kBoundary - 800, kBoundary + 799, 7));
+  EXPECT_FALSE(shadow.view().all(kBoundary - 801, kBoundary + 799, 7));
+  EXPECT_FALSE(shadow.view().all(kBoundary - 800, kBoundary + 800, 7));
   shadow.set(kBoundary, 9);
-  EXPECT_FALSE(shadow.all(kBoundary - 800, kBoundary + 799, 7));
+  EXPECT_FALSE(shadow.view().all(kBoundary - 800, kBoundary + 799, 7));
   shadow.clear(kBoundary - 16, 32);
-  EXPECT_TRUE(shadow.all(kBoundary - 800, kBoundary - 17, 7));
-  EXPECT_TRUE(shadow.all(kBoundary - 16, kBoundary + 15, 0));
-  EXPECT_TRUE(shadow.all(kBoundary + 16, kBoundary + 799, 7));
+  EXPECT_TRUE(shadow.view().all(kBoundary - 800, kBoundary - 17, 7));
+  EXPECT_TRUE(shadow.view().all(kBoundary - 16, kBoundary + 15, 0));
+  EXPECT_TRUE(shadow.view().all(kBoundary + 16, kBoundary + 799, 7));
 }
 
 TEST(Shadow, LargeBlocksAreForgottenToTheirEdges) {
@@ -43,9 +43,9 @@ TEST(Shadow, LargeBlocksAreForgottenToTheirEdges) {
   constexpr Address kSize = (Address{5} << 20) + 24;
   fill(shadow, kFrom - 80, kFrom + kSize + 80, 7);
   shadow.clear(kFrom, kSize);
-  EXPECT_TRUE(shadow.all(kFrom - 80, kFrom - 1, 7));
-  EXPECT_TRUE(shadow.all(kFrom, kFrom + kSize - 1, 0));
-  EXPECT_TRUE(shadow.all(kFrom + kSize, kFrom + kSize + 79, 7));
+  EXPECT_TRUE(shadow.view().all(kFrom - 80, kFrom - 1, 7));
+  EXPECT_TRUE(shadow.view().all(kFrom, kFrom + kSize - 1, 0));
+  EXPECT_TRUE(shadow.view().all(kFrom + kSize, kFrom + kSize + 79, 7));
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ void SharedFilter::expect(std::span<const RecordShape* const> shapes) {
 
 void SharedFilter::segment(const Form& form, const Execution& execution) {
   std::uint32_t passing = 0;
-  if (form.code == Form::kManyItems ||
-      !look({forms_.looks() + form.looks, form.look_count}, execution, &passing)) {
+  if (form.kind == Form::Kind::kManyItems ||
+      !look({form.looks, form.look_count}, execution, &passing)) {
     piece_by_piece(execution);
     return;
   }
@@ -173,37 +173,83 @@ bool SharedFilter::ranges(std::span<const CompiledItem> items, const std::uint64
 
 bool SharedFilter::all_shared(Address first, std::uint64_t size) const {
   const Address last = first + size - 1;
-  return size != 0 && first <= last && Shadow::covers(last) && shadow_.all(first, last, kShared);
+  return size != 0 && first <= last && Shadow::covers(last) &&
+         shadow_.view().all(first, last, kShared);
 }
 
-// All granules that the item touches in so many rounds are shared.
-bool SharedFilter::all_shared(const LoopWalk::Moving& item, std::uint64_t size,
-                              std::uint64_t rounds) const {
+// The way of a row, from its lowest byte to its highest one. Nothing is believed.
+struct SharedFilter::Way {
+  Address first;  // where the access of the first round begins …
+  Address last;   // … and that of the last one
+  std::int64_t step;
+  Address from;
+  Address to;
+};
+
+// False: it cannot be. There is at least one round.
+inline bool SharedFilter::way_of(const Row& row, const std::uint64_t* record, std::uint64_t rounds,
+                                 Way& way) {
+  way.first = row.offset + record[row.base];
+  way.step =
+      row.step.word != 0 ? static_cast<std::int64_t>(record[row.step.word]) : row.step.distance;
+  std::int64_t distance;
+  if (__builtin_mul_overflow(way.step, static_cast<std::int64_t>(rounds - 1), &distance)) {
+    return false;
+  }
+  way.last = way.first + static_cast<std::uint64_t>(distance);
+  way.from = std::min(way.first, way.last);
+  way.to = std::max(way.first, way.last) + row.size - 1;
+  return row.size != 0 && way.from <= way.to && Shadow::covers(way.to);
+}
+
+// All granules of the row are shared, and it can be.
+bool SharedFilter::all_shared(const Row& row, const std::uint64_t* record, std::uint64_t rounds,
+                              Shadow::View shadow) {
+  if (!row.in_last_round) --rounds;
   if (rounds == 0) return true;
-  const auto step = static_cast<std::int64_t>(item.step);
-  std::int64_t way;
-  if (__builtin_mul_overflow(step, static_cast<std::int64_t>(rounds - 1), &way)) return false;
-  const Address last = item.address + static_cast<std::uint64_t>(way);
-  const Address from = std::min(item.address, last);
-  const Address to = std::max(item.address, last) + size - 1;
-  if (size == 0 || to < from || !Shadow::covers(to)) return false;
-  const bool dense = step >= -8 && step <= 8;
-  if (dense) return shadow_.all(from, to, kShared);
+  Way way;
+  if (!way_of(row, record, rounds, way)) return false;
+  const bool dense = way.step >= -8 && way.step <= 8;
+  if (dense) return shadow.all(way.from, way.to, kShared);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const Address at = item.address + round * item.step;
-    if (!shadow_.all(at, at + size - 1, kShared)) return false;
+    const Address at = way.first + round * static_cast<std::uint64_t>(way.step);
+    if (!shadow.all(at, at + row.size - 1, kShared)) return false;
   }
   return true;
 }
 
-// Whether all that the loop touches is shared, and it can be.
-bool SharedFilter::all_shared(const RecordShape& loop, const std::uint64_t* record) const {
-  const std::uint64_t rounds = record[1];
-  if (rounds == 0 || rounds > LoopWalk::kMostRounds) return false;
-  for (std::size_t i = 0; i < loop.items.size(); ++i) {
-    const bool in_last_round = i < loop.always;
-    if (!all_shared(LoopWalk::moving(loop, i, record), loop.items[i].event.size,
-                    in_last_round ? rounds : rounds - 1)) {
+// A loop over memory that nobody else has touched, as long as it is plain what the last access of
+// every granule is: rows that are apart from each other, of accesses that fill their granules one
+// after the other. True: it was one, and is remembered.
+bool SharedFilter::stays_private(const Form& form, const Execution& execution) {
+  constexpr std::size_t kMostRows = 4;
+  const std::uint8_t mine = state_of(execution.who);
+  const std::uint64_t rounds = execution.words[1];
+  if (form.count > kMostRows || mine == kSomebody || rounds < 2) return false;
+  Way ways[kMostRows];
+  for (std::size_t i = 0; i < form.count; ++i) {
+    const Row& row = form.rows[i];
+    Way& way = ways[i];
+    const std::uint64_t its_rounds = row.in_last_round ? rounds : rounds - 1;
+    if (row.last == 0 || !row.alike || !way_of(row, execution.words, its_rounds, way)) return false;
+    const bool fills = way.step == row.size || way.step == -static_cast<std::int64_t>(row.size);
+    if (!fills || way.first % row.size != 0) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool apart = way.from / 8 > ways[j].to / 8 || way.to / 8 < ways[j].from / 8;
+      if (!apart) return false;
+    }
+    const Shadow::View shadow = shadow_.view();
+    if (!shadow.all(way.from, way.to, mine) && !shadow.all(way.from, way.to, kUntouched)) {
+      return false;
+    }
+  }
+  for (std::size_t i = 0; i < form.count; ++i) {
+    const Way& way = ways[i];
+    const std::uint64_t word = form.rows[i].last | LastAccess::of_thread(execution.who);
+    const Address last_of_all = way.last & ~kGranuleMask;
+    const Address last_of_each = way.step > 0 ? kGranuleMask + 1 - form.rows[i].size : 0;
+    if (!shadow_.set_all(way.from, way.to, mine, word | LastAccess::at(last_of_each)) ||
+        !shadow_.set(last_of_all, mine, word | LastAccess::at(way.last))) {
       return false;
     }
   }
@@ -211,18 +257,14 @@ bool SharedFilter::all_shared(const RecordShape& loop, const std::uint64_t* reco
 }
 
 // A loop of which something is wrong, or that never ended, is for others.
-bool SharedFilter::loop(const Execution& execution) {
+bool SharedFilter::loop(const Form& form, const Execution& execution) {
   const RecordShape& shape = *shapes_[execution.shape];
-  if (all_shared(shape, execution.words)) {
-    accesses_ += accesses_of_loop(shape, execution.words);
-    add(execution);
-    return true;
-  }
   if (static_cast<std::int64_t>(execution.words[1]) < 0 || !loop_.begin(shape, execution.words) ||
       !loop_.under_way()) {
     return false;
   }
   accesses_ += loop_.accesses();
+  if (stays_private(form, execution)) return true;
   constexpr std::uint64_t kPiece = 1024;
   const auto pass = [&](std::size_t item, Address address) {
     const Event& event = shape.items[item].event;

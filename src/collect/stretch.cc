@@ -1,0 +1,397 @@
+#include "collect/stretch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+namespace heddle::collect {
+
+struct Stretch::Judges {
+  // What judges hand each other, in registers.
+#define HEDDLE_JUDGE_ARGUMENTS \
+  Words record, Execution *to, const Form &form, Stretch &in, Shadow::View shadow
+
+  static Words stop(Words record, Execution* to, Stretch& in) {
+    in.to_ = to;
+    return record;
+  }
+
+  [[gnu::always_inline]] static Words next(Words record, Execution* to, Stretch& in,
+                                           Shadow::View shadow) {
+    constexpr std::ptrdiff_t kAhead = 128;  // words; the program wrote them on another processor
+    if (record >= in.end_) [[unlikely]]
+      return stop(record, to, in);
+    const std::uint64_t number = std::rotr(*record - in.slots_begin_, 3);
+    if (number >= in.slot_count_) [[unlikely]]
+      return of_another_unit(record, to, in, shadow);
+    __builtin_prefetch(record + kAhead);
+    const Form& form = in.slots_[number];
+    return form.judge(record, to, form, in, shadow);
+  }
+
+  [[gnu::noinline]] static Words of_another_unit(Words record, Execution* to, Stretch& in,
+                                                 Shadow::View shadow) {
+    if (!in.go_to_unit_of(*record)) return stop(record, to, in);
+    return next(record, to, in, shadow);
+  }
+
+  // Goes on after something that may have put down executions by itself.
+  [[gnu::noinline]] static Words resume(Words record, Stretch& in, Shadow::View shadow) {
+    in.resume();
+    return next(record, in.to_, in, shadow);
+  }
+  [[gnu::noinline]] static Words make_room(Words record, Execution* to, Stretch& in,
+                                           Shadow::View shadow) {
+    in.to_ = to;
+    in.pause();
+    return resume(record, in, shadow);
+  }
+
+  static Words not_judged(Words record, Execution* to, const Form&, Stretch& in, Shadow::View) {
+    return stop(record, to, in);
+  }
+
+  static Words nothing(HEDDLE_JUDGE_ARGUMENTS) {
+    record += std::ptrdiff_t{1} + form.words;
+    if (record > in.end_) [[unlikely]]
+      return stop(record - form.words - 1, to, in);
+    return next(record, to, in, shadow);
+  }
+
+  // Whatever it touches.
+  static void segment(const Form& form, Stretch& in, Words words, SiteId site) {
+    in.filter_.segment(form, Execution::of(form.shape, in.thread_, words, site));
+  }
+  [[gnu::noinline]] static Words slowly(HEDDLE_JUDGE_ARGUMENTS) {
+    if (form.words >= in.end_ - record) return stop(record, to, in);
+    in.to_ = to;
+    in.pause();
+    segment(form, in, record, 0);
+    return resume(record + form.words + 1, in, shadow);
+  }
+
+  enum class Verdict { kPasses, kPrivate, kUnlikely };
+
+  [[gnu::always_inline]] static void remember(const Stretch& in, Shadow::View shadow,
+                                              const Look& look, Address address) {
+    shadow.word(address) = look.last | in.last_ | LastAccess::at(address);
+  }
+
+  // Adds the items that pass to `passing`. Those few cases are judged here that are nearly all: the
+  // granules are shared, or this thread's as before. False: something else.
+  [[gnu::always_inline]] static bool look_at(const Look* look, unsigned count, Words words,
+                                             const Stretch& in, Shadow::View shadow,
+                                             std::uint32_t& passing) {
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < count; ++i, ++look) {
+      const Address address = look->offset + words[look->base];
+      if ((address & look->unlikely) != 0) [[unlikely]]
+        return false;
+      const std::uint8_t state = shadow.state(address);
+      if (state == SharedFilter::kShared) {
+        passing |= look->items;
+      } else if (state == in.mine_) {
+        remember(in, shadow, *look, address);
+      } else [[unlikely]] {
+        return false;
+      }
+    }
+    return true;
+  }
+  [[gnu::always_inline]] static bool look_through(const Window* window, unsigned count, Words words,
+                                                  const Stretch& in, Shadow::View shadow,
+                                                  std::uint32_t& passing) {
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < count; ++i, ++window) {
+      const Address base = words[window->base];
+      const Address address = base + window->offset;
+      if ((address & window->unlikely) != 0) [[unlikely]]
+        return false;
+      const std::uint64_t states = shadow.states(address) & window->mask;
+      if (states == window->mask) {
+        passing |= window->items;
+      } else if (states == (in.mine_ * Shadow::kEach & window->mask) && window->look_count != 0) {
+        const Look* look = window->looks;
+        for (const Look* const last = look + window->look_count; look != last; ++look) {
+          remember(in, shadow, *look, base + look->offset);
+        }
+      } else [[unlikely]] {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[gnu::always_inline]] static Execution* pass(Execution* to, const Form& form, Stretch& in,
+                                                Words words, SiteId site, std::uint32_t passing) {
+    in.accesses_ += form.items;
+    if (passing == 0) return to;
+    to->shape = form.shape;
+    to->who = in.thread_;
+    to->site = site;
+    to->items = passing == form.all ? Execution::kAll : passing;
+    to->words = words;
+    return to + 1;
+  }
+
+  // Segments, by so many looks or windows, or as many as the form says.
+  static constexpr unsigned kAny = ~0u;
+
+  template <bool kWindows, unsigned kCount>
+  static Words segments(HEDDLE_JUDGE_ARGUMENTS) {
+    const Words behind = record + 1 + form.words;
+    if (behind > in.end_) [[unlikely]]
+      return stop(record, to, in);
+    std::uint32_t passing = 0;
+    const unsigned all = kWindows ? form.window_count : form.look_count;
+    const unsigned count = kCount == kAny ? all : kCount;
+    const bool judged = kWindows ? look_through(form.windows, count, record, in, shadow, passing)
+                                 : look_at(form.looks, count, record, in, shadow, passing);
+    if (!judged) [[unlikely]]
+      return slowly(record, to, form, in, shadow);
+    to = pass(to, form, in, record, 0, passing);
+    if (to >= in.room_end_) [[unlikely]]
+      return make_room(behind, to, in, shadow);
+    // In a loop the same record comes again and again, and need not be found again.
+    if (behind < in.end_ && *behind == *record) {
+      return segments<kWindows, kCount>(behind, to, form, in, shadow);
+    }
+    return next(behind, to, in, shadow);
+  }
+
+  static Words joined(HEDDLE_JUDGE_ARGUMENTS) {
+    if (form.words >= in.end_ - record) [[unlikely]]
+      return stop(record, to, in);
+    for (const Part& part : std::span(form.parts, form.count)) {
+      to = of_part(record + part.shift, to, part.form, part.site, in, shadow);
+    }
+    return next(record + 1 + form.words, to, in, shadow);
+  }
+  // A part of a record that has others.
+  [[gnu::always_inline]] static Execution* of_part(Words words, Execution* to, const Form& form,
+                                                   SiteId site, Stretch& in, Shadow::View shadow) {
+    std::uint32_t passing = 0;
+    if (form.window_count != 1 || !look_through(form.windows, 1, words, in, shadow, passing)) {
+      return any_part(words, to, form, site, in, shadow);
+    }
+    to = pass(to, form, in, words, site, passing);
+    return to < in.room_end_ ? to : with_room(to, in);
+  }
+  [[gnu::noinline]] static Execution* any_part(Words words, Execution* to, const Form& form,
+                                               SiteId site, Stretch& in, Shadow::View shadow) {
+    std::uint32_t passing = 0;
+    if (form.kind == Form::Kind::kManyItems ||
+        !look_through(form.windows, form.window_count, words, in, shadow, passing)) {
+      in.to_ = to;
+      in.pause();
+      segment(form, in, words, site);
+      in.resume();
+      return in.to_;
+    }
+    to = pass(to, form, in, words, site, passing);
+    return to < in.room_end_ ? to : with_room(to, in);
+  }
+  [[gnu::noinline]] static Execution* with_room(Execution* to, Stretch& in) {
+    in.to_ = to;
+    in.pause();
+    in.resume();
+    return in.to_;
+  }
+
+  // A loop of which nothing is private passes as a whole.
+  static Words loop(HEDDLE_JUDGE_ARGUMENTS) {
+    if (form.words >= in.end_ - record) [[unlikely]]
+      return stop(record, to, in);
+    const std::uint64_t rounds = record[1];
+    if (rounds - 1 >= LoopWalk::kMostRounds || !all_shared(form, record, rounds, shadow)) {
+      return loop_slowly(record, to, form, in, shadow);
+    }
+    in.accesses_ += accesses_of_loop(*in.filter_.shapes_[form.shape], record);
+    return put_down(Execution::of(form.shape, in.thread_, record), record, to, form, in, shadow);
+  }
+  static bool all_shared(const Form& form, Words record, std::uint64_t rounds,
+                         Shadow::View shadow) {
+    for (const Row& row : std::span(form.rows, form.count)) {
+      if (!SharedFilter::all_shared(row, record, rounds, shadow)) return false;
+    }
+    return true;
+  }
+  [[gnu::noinline]] static Words loop_slowly(HEDDLE_JUDGE_ARGUMENTS) {
+    in.to_ = to;
+    in.pause();
+    const bool taken = in.filter_.loop(form, Execution::of(form.shape, in.thread_, record));
+    in.resume();
+    if (!taken) return record;
+    return next(record + 1 + form.words, in.to_, in, shadow);
+  }
+
+  static Words enter(HEDDLE_JUDGE_ARGUMENTS) {
+    const std::ptrdiff_t left = in.end_ - record;
+    if (form.words >= left) [[unlikely]]
+      return stop(record, to, in);
+    const SiteId site = in.units_.site_of_flag(record[1]);
+    const Call* const call = form.call;
+    if (call != nullptr && call->is->leave_at < left &&
+        record[call->is->segment_at] == call->is->segment &&
+        record[call->is->leave_at] == call->is->leave) {
+      to = of_part(record, to, call->form, site, in, shadow);
+      return next(record + call->is->leave_at + 1, to, in, shadow);
+    }
+    in.calls_.push_back(
+        {.function = form.function, .frame = form.has_frame ? record[form.words] : 0});
+    return put_down(Execution::of(form.shape, in.thread_, record, site), record, to, form, in,
+                    shadow);
+  }
+  // A call in which nothing passed does not pass either.
+  static Words leave(HEDDLE_JUDGE_ARGUMENTS) {
+    if (form.words >= in.end_ - record || in.calls_.empty() ||
+        in.calls_.back().function != form.function) [[unlikely]] {
+      return stop(record, to, in);
+    }
+    in.calls_.pop_back();
+    const bool nothing_between =
+        to != in.filter_.executions_.data() && to[-1].shape != 0 &&
+        in.filter_.shapes_[to[-1].shape]->kind == RecordShape::Kind::kEnter;
+    if (nothing_between) return next(record + 1 + form.words, to - 1, in, shadow);
+    return put_down(Execution::of(form.shape, in.thread_, record), record, to, form, in, shadow);
+  }
+  [[gnu::always_inline]] static Words put_down(const Execution& execution, HEDDLE_JUDGE_ARGUMENTS) {
+    *to++ = execution;
+    if (to >= in.room_end_) [[unlikely]]
+      return make_room(record + 1 + form.words, to, in, shadow);
+    return next(record + 1 + form.words, to, in, shadow);
+  }
+
+  static Words ranges(HEDDLE_JUDGE_ARGUMENTS) {
+    if (form.words >= in.end_ - record) [[unlikely]]
+      return stop(record, to, in);
+    const auto number = static_cast<std::size_t>(&form - in.slots_);
+    const auto items = in.unit_->items_of(in.unit_->slots[number]);
+    if (in.remember_ranges(items, record)) {
+      in.accesses_ += items.size();
+      return next(record + form.words + 1, to, in, shadow);
+    }
+    in.to_ = to;
+    in.pause();
+    const bool taken = in.filter_.ranges(items, record, in.thread_);
+    in.resume();
+    if (!taken) return record;
+    return next(record + form.words + 1, in.to_, in, shadow);
+  }
+
+  template <bool kWindows>
+  static Judge of_segment(unsigned count) {
+    switch (count) {
+      case 1:
+        return &segments<kWindows, 1>;
+      case 2:
+        return &segments<kWindows, 2>;
+      case 3:
+        return &segments<kWindows, 3>;
+      case 4:
+        return &segments<kWindows, 4>;
+      case 5:
+        return &segments<kWindows, 5>;
+      case 6:
+        return &segments<kWindows, 6>;
+      default:
+        return &segments<kWindows, kAny>;
+    }
+  }
+#undef HEDDLE_JUDGE_ARGUMENTS
+};
+
+Judge Stretch::judge_of(const Form& form) {
+  switch (form.kind) {
+    case Form::Kind::kNothing:
+      return &Judges::nothing;
+    case Form::Kind::kLoop:
+      return &Judges::loop;
+    case Form::Kind::kManyItems:
+      return &Judges::slowly;
+    case Form::Kind::kRanges:
+      return &Judges::ranges;
+    case Form::Kind::kJoined:
+      return &Judges::joined;
+    case Form::Kind::kSegment:
+      return form.window_count < form.look_count ? Judges::of_segment<true>(form.window_count)
+                                                 : Judges::of_segment<false>(form.look_count);
+    case Form::Kind::kEnter:
+      return &Judges::enter;
+    case Form::Kind::kLeave:
+      return &Judges::leave;
+    case Form::Kind::kOther:
+      break;
+  }
+  return &Judges::not_judged;
+}
+
+Stretch::Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread,
+                 std::vector<Activation>& calls, Words end)
+    : thread_(thread),
+      mine_(SharedFilter::state_of(thread) != SharedFilter::kSomebody
+                ? SharedFilter::state_of(thread)
+                : SharedFilter::kShared),
+      last_(LastAccess::of_thread(thread)),
+      end_(end),
+      calls_(calls),
+      filter_(filter),
+      units_(units) {
+  resume();
+}
+
+Stretch::Words Stretch::judge(Words record) {
+  return Judges::next(record, to_, *this, filter_.shadow_.view());
+}
+
+// The records of this unit follow; false: there is none that has such a slot.
+bool Stretch::go_to_unit_of(std::uint64_t header) {
+  const Unit* const unit = header >> 56 == 0 ? units_.find(header) : nullptr;
+  if (unit == nullptr || unit->slot_at(header) == nullptr) return false;
+  unit_ = unit;
+  slots_begin_ = unit->slots_begin;
+  slot_count_ = unit->slots.size();
+  slots_ = filter_.forms(*unit).slots.data();
+  return true;
+}
+
+void Stretch::resume() {
+  filter_.make_room();
+  to_ = filter_.executions_.data() + filter_.used_;
+  room_end_ = filter_.executions_.data() + SharedFilter::kRoom;
+}
+
+void Stretch::pause() {
+  filter_.used_ = static_cast<std::size_t>(to_ - filter_.executions_.data());
+  filter_.accesses_ += std::exchange(accesses_, 0);
+}
+
+bool Stretch::remember_ranges(std::span<const CompiledItem> items, Words words) const {
+  return std::all_of(items.begin(), items.end(),
+                     [&](const CompiledItem& item) { return remember_range(item, words); });
+}
+
+// A few bytes that are this thread's as before; false: they are not, or many.
+bool Stretch::remember_range(const CompiledItem& item, Words words) const {
+  constexpr std::uint64_t kFew = (Shadow::kStates - 1) << Shadow::kGranuleBits;
+  const std::uint64_t size = SharedFilter::size_of(item, words);
+  const Address address = item.event.address + words[item.base];
+  if (size - 1 >= kFew || !Shadow::covers(address)) return false;
+  const Shadow::View shadow = filter_.shadow_.view();
+  const Address end = address + size;
+  const auto granules = static_cast<unsigned>((end - 1) / 8 - address / 8 + 1);
+  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
+  if ((shadow.states(address) & mask) != (mine_ * Shadow::kEach & mask) ||
+      mine_ == SharedFilter::kShared) {
+    return false;
+  }
+  for (Address at = address; at < end;) {
+    const Address next = std::min(end, (at | SharedFilter::kGranuleMask) + 1);
+    shadow.word(at) = LastAccess::pack(item.event, next - at) | last_ | LastAccess::at(at);
+    at = next;
+  }
+  return true;
+}
+
+}  // namespace heddle::collect
