@@ -162,6 +162,20 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
                {site(EventKind::kRead, 2), from_item(0, 0)},
                {site(EventKind::kWrite, 8), from_item(1, 0)}}),
       loop()};
+  // Each has one word for an address, and some rounds.
+  const std::uint64_t loops[] = {
+      // Read in the last round, too, but not written.
+      loop({.always = 1,
+            .items = {moving(EventKind::kRead, 4, 4, word()),
+                      moving(EventKind::kWrite, 4, 4, from_item(0, 0))}}),
+      loop({.always = 1, .items = {moving(EventKind::kWrite, 8, -8, word())}}),
+      loop({.always = 2,
+            .items = {moving(EventKind::kRead, 2, 2, word()),
+                      moving(EventKind::kWrite, 2, 2, from_item(0, 200))}}),
+      loop({.always = 2,
+            .items = {moving(EventKind::kRead, 8, 8, word()),
+                      moving(EventKind::kWrite, 8, 8, from_item(0, -8))}}),
+      loop({.always = 0, .items = {moving(EventKind::kRead, 4, 24, word())}})};
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
@@ -169,7 +183,14 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
     std::vector<std::uint64_t> words;
     const auto address = [&] { return 0x1000 + random() % 512; };
     for (int i = 0; i < 1000; ++i) {
-      switch (random() % 12) {
+      switch (random() % 14) {
+        case 12:
+        case 13: {
+          const Address alignment = Address{1} << random() % 4;
+          words.insert(words.end(), {loops[random() % std::size(loops)], 1 + random() % 20,
+                                     0x1000 + random() % 512 / alignment * alignment});
+          break;
+        }
         case 0:
           words.push_back(switch_to(static_cast<ThreadId>(random() % 3 * 200)));
           break;

@@ -143,8 +143,18 @@ class DecoderTest : public ::testing::Test {
     layout.items[1].site = site(EventKind::kWrite, 1);
     layout.items[1].first = symbol(1);
     layout.items[1].distance = 1;
+    return loop(layout);
+  }
+  std::uint64_t loop(const LoopLayout& layout) {
     layout_.add(layout);
     return slot(HEDDLE_SLOT_LOOP, layout_.loop_count() - 1, layout.words());
+  }
+  LoopItem moving(EventKind kind, std::uint32_t size, std::int64_t distance, LayoutItem first) {
+    LoopItem item;
+    item.site = site(kind, size);
+    item.first = first;
+    item.distance = distance;
+    return item;
   }
 
   std::uint64_t slot(heddle_slot_kind kind, std::uint32_t index, unsigned words) {

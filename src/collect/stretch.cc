@@ -111,7 +111,7 @@ struct Stretch::Judges {
       const std::uint64_t states = shadow.states(address) & window->mask;
       if (states == window->mask) {
         passing |= window->items;
-      } else if (states == (in.mine_ * Shadow::kEach & window->mask) && window->look_count != 0) {
+      } else if (states == (in.all_mine_ & window->mask) && window->look_count != 0) {
         const Look* look = window->looks;
         for (const Look* const last = look + window->look_count; look != last; ++look) {
           remember(in, shadow, *look, base + look->offset);
@@ -333,6 +333,7 @@ Stretch::Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread,
       mine_(SharedFilter::state_of(thread) != SharedFilter::kSomebody
                 ? SharedFilter::state_of(thread)
                 : SharedFilter::kShared),
+      all_mine_(mine_ * Shadow::kEach),
       last_(LastAccess::of_thread(thread)),
       end_(end),
       calls_(calls),
@@ -382,7 +383,7 @@ bool Stretch::remember_range(const CompiledItem& item, Words words) const {
   const Address end = address + size;
   const auto granules = static_cast<unsigned>((end - 1) / 8 - address / 8 + 1);
   const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
-  if ((shadow.states(address) & mask) != (mine_ * Shadow::kEach & mask) ||
+  if ((shadow.states(address) & mask) != (all_mine_ & mask) ||
       mine_ == SharedFilter::kShared) {
     return false;
   }
