@@ -61,10 +61,8 @@ bool Shadow::make_region(std::size_t number) {
 }
 
 bool Shadow::set(Address address, std::uint8_t state, std::uint64_t word) {
-  if (view().words_of(address) == 0 && !make_region(address >> kRegionBits)) return false;
-  *state_at(address) = state;
-  view().word(address) = word;
-  return true;
+  return view().set(address, state, word) ||
+         (make_region(address >> kRegionBits) && view().set(address, state, word));
 }
 
 bool Shadow::set_all(Address first, Address last, std::uint8_t state, std::uint64_t word) {
@@ -123,7 +121,8 @@ void Shadow::clear(Address address, std::uint64_t size) {
         first = pages_end;
         // What is one block is likely to be used as a whole, so that large pages are not wasted.
         const auto words = reinterpret_cast<std::uintptr_t>(&view().word(address)) / kPage * kPage;
-        madvise(reinterpret_cast<void*>(words), std::min(last, region_last) - address, MADV_HUGEPAGE);
+        madvise(reinterpret_cast<void*>(words), std::min(last, region_last) - address,
+                MADV_HUGEPAGE);
       }
       std::memset(first, 0, static_cast<std::size_t>(end - first));
     }

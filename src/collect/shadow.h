@@ -52,6 +52,13 @@ class Shadow {
     std::uint64_t& word(Address address) const {
       return *reinterpret_cast<std::uint64_t*>(words_of(address) + (address & ~kInGranule));
     }
+    // Shadow::set() for a region that is used; false: it is not.
+    bool set(Address address, std::uint8_t state, std::uint64_t word) const {
+      if (words_of(address) == 0) return false;
+      *reinterpret_cast<std::uint8_t*>(states_of(address) + (address >> kGranuleBits)) = state;
+      this->word(address) = word;
+      return true;
+    }
     // Whether all granules from the one of `first` to the one of `last`, both covered, have this
     // state.
     bool all(Address first, Address last, std::uint8_t state) const {

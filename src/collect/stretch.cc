@@ -71,15 +71,22 @@ struct Stretch::Judges {
     return resume(record + form.words + 1, in, shadow);
   }
 
-  enum class Verdict { kPasses, kPrivate, kUnlikely };
-
-  [[gnu::always_inline]] static void remember(const Stretch& in, Shadow::View shadow,
-                                              const Look& look, Address address) {
-    shadow.word(address) = look.last | in.last_ | LastAccess::at(address);
+  static std::uint64_t last_of(const Stretch& in, const Look& look, Address address) {
+    return look.last | in.last_ | LastAccess::at(address);
+  }
+  // A granule that is this thread's.
+  static void remember(const Stretch& in, Shadow::View shadow, const Look& look, Address address) {
+    shadow.word(address) = last_of(in, look, address);
+  }
+  // One that nobody has touched; false: one that somebody has, or that cannot be remembered.
+  static bool take(const Stretch& in, Shadow::View shadow, const Look& look, Address address) {
+    return shadow.state(address) == in.free_ &&
+           shadow.set(address, in.mine_, last_of(in, look, address));
   }
 
   // Adds the items that pass to `passing`. Those few cases are judged here that are nearly all: the
-  // granules are shared, or this thread's as before. False: something else.
+  // granules are shared, this thread's as before, or nobody's. False: something else, and if some
+  // of the looks were remembered already, that does no harm.
   [[gnu::always_inline]] static bool look_at(const Look* look, unsigned count, Words words,
                                              const Stretch& in, Shadow::View shadow,
                                              std::uint32_t& passing) {
@@ -93,7 +100,7 @@ struct Stretch::Judges {
         passing |= look->items;
       } else if (state == in.mine_) {
         remember(in, shadow, *look, address);
-      } else [[unlikely]] {
+      } else if (!take(in, shadow, *look, address)) [[unlikely]] {
         return false;
       }
     }
@@ -115,6 +122,17 @@ struct Stretch::Judges {
         const Look* look = window->looks;
         for (const Look* const last = look + window->look_count; look != last; ++look) {
           remember(in, shadow, *look, base + look->offset);
+        }
+      } else if (states == 0 && window->look_count != 0) {
+        const Look* look = window->looks;
+        for (const Look* const last = look + window->look_count; look != last; ++look) {
+          // Several looks at one granule: the first has taken it.
+          const Address at = base + look->offset;
+          if (shadow.state(at) == in.mine_) {
+            remember(in, shadow, *look, at);
+          } else if (!take(in, shadow, *look, at)) {
+            return false;
+          }
         }
       } else [[unlikely]] {
         return false;
@@ -334,6 +352,7 @@ Stretch::Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread,
                 ? SharedFilter::state_of(thread)
                 : SharedFilter::kShared),
       all_mine_(mine_ * Shadow::kEach),
+      free_(mine_ != SharedFilter::kShared ? SharedFilter::kUntouched : SharedFilter::kShared),
       last_(LastAccess::of_thread(thread)),
       end_(end),
       calls_(calls),
@@ -383,8 +402,7 @@ bool Stretch::remember_range(const CompiledItem& item, Words words) const {
   const Address end = address + size;
   const auto granules = static_cast<unsigned>((end - 1) / 8 - address / 8 + 1);
   const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
-  if ((shadow.states(address) & mask) != (all_mine_ & mask) ||
-      mine_ == SharedFilter::kShared) {
+  if ((shadow.states(address) & mask) != (all_mine_ & mask) || mine_ == SharedFilter::kShared) {
     return false;
   }
   for (Address at = address; at < end;) {

@@ -57,6 +57,7 @@ class Stretch {
   ThreadId thread_;
   std::uint8_t mine_;  // the state of granules that are surely this thread's; kShared: none is …
   std::uint64_t all_mine_;  // … and eight of it
+  std::uint8_t free_;       // the state of granules that surely become this thread's; kShared: none
   std::uint64_t last_;
   std::uint64_t accesses_ = 0;
   // Where the next execution that passes is put down, while no judge has it.
