@@ -419,6 +419,21 @@ TEST_F(DecoderTest, CallsInWhichNothingPassesDoNotPass) {
   EXPECT_EQ(filter->accesses(), 3u);
 }
 
+// One record calls the judge of the next: where a compiler makes no jump of that, a block must not be
+// deeper than the stack.
+TEST_F(DecoderTest, ABlockOfTheShortestRecords) {
+  own_.symbols.emplace_back();
+  const std::uint64_t two[] = {segment({{site(EventKind::kWrite, 8), symbol(0)}}),
+                               segment({{site(EventKind::kRead, 4), symbol(8)}})};
+  std::vector<std::uint64_t> words;
+  for (std::size_t i = 0; i < HEDDLE_BLOCK_WORDS; ++i) words.push_back(two[i % 2]);
+  Taken taken;
+  const auto filter = shared_filter(taken);
+  ASSERT_TRUE(filter_all(decoder(), after_unit(words), *filter).ok());
+  EXPECT_EQ(filter->accesses(), HEDDLE_BLOCK_WORDS);
+  EXPECT_TRUE(taken.events.empty());
+}
+
 TEST_F(DecoderTest, DamagedWords) {
   const SiteId first = site(EventKind::kRead, 8);
   LayoutItem range = word();
