@@ -419,8 +419,8 @@ TEST_F(DecoderTest, CallsInWhichNothingPassesDoNotPass) {
   EXPECT_EQ(filter->accesses(), 3u);
 }
 
-// One record calls the judge of the next: where a compiler makes no jump of that, a block must not be
-// deeper than the stack.
+// One record calls the judge of the next: where a compiler makes no jump of that, a block must not
+// be deeper than the stack.
 TEST_F(DecoderTest, ABlockOfTheShortestRecords) {
   own_.symbols.emplace_back();
   const std::uint64_t two[] = {segment({{site(EventKind::kWrite, 8), symbol(0)}}),
