@@ -108,8 +108,8 @@ struct alignas(64) Form {
   std::uint32_t count{};  // of rows or parts
   const Row* rows{};      // of a loop
   union {
-    const Part* parts{};  // of a joined record
-    const Call* call;     // of an enter; nullptr: its function has more than one segment
+    const Part* parts;   // of a joined record
+    const Call* call{};  // of an enter; nullptr: its function has more than one segment
   };
 };
 
