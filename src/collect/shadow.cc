@@ -119,10 +119,6 @@ void Shadow::clear(Address address, std::uint64_t size) {
         std::memset(first, 0, static_cast<std::size_t>(pages - first));
         madvise(pages, static_cast<std::size_t>(pages_end - pages), MADV_DONTNEED);
         first = pages_end;
-        // What is one block is likely to be used as a whole, so that large pages are not wasted.
-        const auto words = reinterpret_cast<std::uintptr_t>(&view().word(address)) / kPage * kPage;
-        madvise(reinterpret_cast<void*>(words), std::min(last, region_last) - address,
-                MADV_HUGEPAGE);
       }
       std::memset(first, 0, static_cast<std::size_t>(end - first));
     }
