@@ -133,7 +133,7 @@ void TripleFinder::retire(ThreadId thread) {
   thread_ = kNoThread;
 }
 
-// The numbers are exhausted (sixty-eight thousand million events, a million threads, or sixteen million
+// The numbers are exhausted (sixty-eight thousand million events, a million threads, or eight million
 // spots): forget all and go on. A pair that spans this moment is not judged.
 void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;

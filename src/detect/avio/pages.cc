@@ -30,13 +30,11 @@ void visit_pieces(std::size_t from, std::size_t to, Visit visit) {
   struct Array {
     std::size_t start, times;
   };
-  constexpr std::array<Array, 3> kArrays{{{0, 1}, {kSecond, 1}, {kBytes, sizeof(Stamp)}}};
-  for (const Array& array : kArrays) {
+  constexpr std::array<Array, 3> kStamps{{{0, 1}, {kSecond, 1}, {kBytes, sizeof(Stamp)}}};
+  for (const Array& array : kStamps) {
     const std::size_t start = array.start + from * array.times;
     const std::size_t size = (to - from) * array.times;
-    visit(start, size);
-    visit(kWrite + start, size);
-    visit(kHistory + kHistoryTimes * start, kHistoryTimes * size);
+    for (std::size_t part = 0; part < kArrays; ++part) visit(part * kArray + start, size);
   }
 }
 
@@ -63,21 +61,11 @@ std::byte* Pages::make_chunk(std::uint64_t number) {
   return chunk;
 }
 
-void Pages::copy_history(Location from, Location to) {
-  to.write() = from.write();
-  to.history() = histories_.copy(from.history());
-}
-
-void Pages::drop_history(Location location) {
-  location.write() = 0;
-  histories_.drop(location.history());
-}
-
 void Pages::split(Location cell) {
   const Location second = cell.second_half();
   cell.last() |= kHalf;
   second.last() = cell.last();
-  if ((cell.last() & kHasHistory) != 0) copy_history(cell, second);
+  if ((cell.last() & kHasHistory) != 0) histories_.copy(cell, second);
 }
 
 Location Pages::by_bytes(Location half) {
@@ -87,16 +75,16 @@ Location Pages::by_bytes(Location half) {
   Location byte = bytes;
   for (int n = 0; n < 4; ++n, byte = byte.next()) {
     byte.last() = last & ~kHalf;
-    if ((last & kHasHistory) != 0) copy_history(half, byte);
+    if ((last & kHasHistory) != 0) histories_.copy(half, byte);
   }
-  if ((last & kHasHistory) != 0) drop_history(half);
+  if ((last & kHasHistory) != 0) histories_.drop(half);
   half.last() = kByBytes;
   return bytes;
 }
 
 // Forgets a location that is not kept by bytes.
 void Pages::clear(Location location, Stamp untouched) {
-  if ((location.last() & kHasHistory) != 0) drop_history(location);
+  if ((location.last() & kHasHistory) != 0) histories_.drop(location);
   location.last() = untouched;
 }
 

@@ -8,7 +8,7 @@ namespace {
 // What there is to do besides replacing the stamp depends on the flags of a location: a write that
 // is followed by a read has to be put down where there is a history.
 std::uint8_t flags_end(const PatternTouch& touch) {
-  static_assert(kWrote == 1 && kHasHistory == 2 && kHalf == 4);
+  static_assert(kWrote == 1 && kHasHistory == 2 && kHalf == 4 && kIsReader > kHalf);
   if (touch.write == 0) return kWrote + kHasHistory;
   return touch.write == touch.last + 1 ? kHalf : kHasHistory;
 }

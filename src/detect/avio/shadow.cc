@@ -26,15 +26,10 @@ Touch Shadow::touch(Stamp stamp) const {
 // The bytes of the mask pass to another thread.
 [[gnu::always_inline]] inline void Shadow::pass(const Visit& visit, std::uint8_t mask,
                                                 Location place) {
-  const Series& series = visit.series;
-  const Stamp last = place.last();
   Split split;
-  const Stamp p =
-      histories_.pass(place.history(), place.write(), plain(last), series.first, &split);
-  if (pairs_ != nullptr && p != 0) note_pair(p, series.first);
+  const Stamp p = histories_.pass(place, visit.series, &split);
+  if (pairs_ != nullptr && p != 0) note_pair(p, visit.series.first);
   if (split.p != 0) found(visit, mask, split);
-  place.last() = series.last | kHasHistory | (last & kHalf);
-  if ((series.last & kWrote) == 0) place.write() = std::max(place.write(), series.write);
 }
 
 [[gnu::always_inline]] inline void Shadow::found(const Visit& visit, std::uint8_t mask,
@@ -122,7 +117,7 @@ void Shadow::access(const Series& series, Address address, std::uint32_t size) {
       const Stamp last = place.last();
       if (is_mine(last) && (last & kHalf) == mode_of(size)) {
         if (pairs_ != nullptr) note_pair(last, series.first);
-        return go_on(place, series);
+        return Histories::go_on(place, series);
       }
       if (come(series, address, size, place)) return;
     }
@@ -130,17 +125,22 @@ void Shadow::access(const Series& series, Address address, std::uint32_t size) {
   visit_cells(series, address, size);
 }
 
-bool Shadow::come(const PatternTouch& touch, const std::uint64_t* words, Stamp first) {
+bool Shadow::meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first) {
   const Address address = touch.offset + words[touch.base];
   const Location place{pages_.find(address), touch.offset_in_chunk(address)};
-  return !is_mine(place.last()) && come(touch.series(first), address, touch.size, place);
+  const Stamp last = place.last();
+  const Series series = touch.series(first);
+  if (!is_mine(last)) return come(series, address, touch.size, place);
+  if ((last & kHalf) != mode_of(touch.size)) return false;
+  Histories::go_on(place, series);
+  return true;
 }
 
 void Shadow::visit_one(const Visit& visit, Location place, std::uint8_t mask) {
   const Stamp last = place.last();
   if (is_mine(last)) {
     if (pairs_ != nullptr) note_pair(last, visit.series.first);
-    go_on(place, visit.series);
+    Histories::go_on(place, visit.series);
   } else if (is_nobodys(last)) {
     place.last() = visit.series.last | (last & kHalf);
   } else {
@@ -162,7 +162,7 @@ void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte
     const Stamp last = place.last();
     if (is_mine(last)) {
       if (pairs_ != nullptr) note_pair(last, visit.series.first);
-      go_on(place, visit.series);
+      Histories::go_on(place, visit.series);
       continue;
     }
     if (is_nobodys(last)) {
@@ -171,16 +171,14 @@ void Shadow::visit_bytes(const Visit& visit, Location bytes, unsigned first_byte
     }
     unsigned alike = 0;
     for (unsigned n = first + 1; n < 4; ++n) {
-      if ((left & 1u << n) == 0 || byte(n).last() != last) continue;
-      const bool same = byte(n).write() == place.write() && byte(n).history() == place.history();
-      if (same && place.history().others == 0) alike |= 1u << n;
+      if ((left & 1u << n) != 0 && Histories::alike(place, byte(n))) alike |= 1u << n;
     }
     left &= ~alike;
     pass(visit, static_cast<std::uint8_t>((alike | 1u << first) << first_byte), place);
     for (; alike != 0; alike &= alike - 1) {
       const Location other = byte(static_cast<unsigned>(std::countr_zero(alike)));
       other.last() = place.last();
-      pages_.copy_history(place, other);
+      histories_.copy(place, other);
     }
   }
 }
@@ -237,17 +235,21 @@ HEDDLE_VECTORISED Stamp obstacles(const Row row, bool writes) {
     found |= (last - kFirstStamp) >> 60 & 8;
     found |= (now - last) >> 60 & later;
     found |= (last ^ row.now) & kHalf;
+    found |= last & kIsReader;
     found |= last & last >> 1 & note;  // kWrote and kHasHistory
   }
   return found;
 }
 
 HEDDLE_VECTORISED void put_down_writes(const Row row) {
-  Stamp* const writes = row.last + kWrite / sizeof(Stamp);
+  constexpr std::size_t kNext = kArray / sizeof(Stamp);
+  Stamp* const before = row.last + kNext;
+  Stamp* const writes = before + 2 * kNext;
   for (std::uint64_t n = 0; n < row.count; ++n) {
     const Stamp last = row.last[n];
     const bool written = (last & (kWrote | kHasHistory)) == (kWrote | kHasHistory);
     writes[n] = written ? plain(last) : writes[n];
+    before[n] |= written ? kHasWrite : 0;
   }
 }
 
@@ -318,7 +320,7 @@ bool Shadow::stays(Location location, const Sweep& sweep) const {
   for (std::uint64_t left = sweep.rounds; left > 0; --left, location.offset += sweep.distance) {
     const Stamp last = location.last();
     if (!is_mine(last) || (last & kHalf) != sweep.mode) return false;
-    go_on(location, series);
+    Histories::go_on(location, series);
     series.last += sweep.round_length;
     if (series.write != 0) series.write += sweep.round_length;
   }

@@ -108,14 +108,8 @@ class Shadow {
           *last = now | (before & kHasHistory);
           continue;
         }
-        if (flags == (kWrote | kHasHistory) && touch.write == 0) {
-          last[kWrite / sizeof(Stamp)] = plain(before);
-          *last = now | kHasHistory;
-          continue;
-        }
       }
-      if (last != &nowhere_ && come(touch, words, first)) continue;
-      slowly(touch, words, first);
+      if (last == &nowhere_ || !meet(touch, words, first)) slowly(touch, words, first);
     }
     return found;
   }
@@ -182,20 +176,10 @@ class Shadow {
   }
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 
-  // The location stays with the thread. While its latest access is a write nothing else has to know
-  // of that.
-  static void go_on(Location place, const Series& series) {
-    const Stamp before = place.last();
-    const Stamp now = std::max(before, series.last | (before & (kHasHistory | kHalf)));
-    if ((now & (kHasHistory | kWrote)) == kHasHistory) {
-      const Stamp wrote = std::max((before & kWrote) != 0 ? plain(before) : 0, series.write);
-      if (wrote != 0) place.write() = std::max(place.write(), wrote);
-    }
-    place.last() = now;
-  }
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
   bool come(const Series& series, Address address, std::uint32_t size, Location place);
-  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
+  // A touch of which there is more to do than to replace the stamp. False: as for come().
+  bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   void visit_cells(const Series& series, Address address, std::uint32_t size);
   void visit(const Visit& visit, std::uint8_t mask);

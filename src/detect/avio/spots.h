@@ -37,7 +37,7 @@ struct Spot {
 
 class Spots {
  public:
-  static constexpr unsigned kBits = 24;
+  static constexpr unsigned kBits = 23;
 
   Spots() : spots_(1) {}
 
