@@ -1,4 +1,5 @@
-// Location: where the state of a location is, and what that consists of.
+// Location: where the state of a location is, and what that consists of. All of it is found from the
+// stamp of its latest access.
 //
 // The memory of a program is cut into chunks of 1 MB. A chunk that is used has a block of reserved
 // memory, which the kernel fills with zeros where it is touched. It begins with the stamps of the
@@ -18,6 +19,7 @@
 #include "detect/avio/stamp.h"
 #include "trace/event.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -37,10 +39,14 @@ inline constexpr std::size_t kUsed = kArrays * kArray;
 inline constexpr unsigned kPageBits = 12;
 inline constexpr std::size_t kPagesOfChunk = kSecond >> kPageBits;
 inline constexpr std::size_t kBlock = kUsed + (std::size_t{1} << kPageBits);
+inline constexpr std::size_t kBlockAlignment = std::bit_ceil(kBlock);
 
 struct Location {
-  std::byte* chunk{};
-  std::size_t offset{};  // of its stamp
+  Stamp* stamp{};
+
+  static Location of(std::byte* chunk, std::size_t offset) {
+    return {reinterpret_cast<Stamp*>(chunk + offset)};
+  }
 
   // The latest access, with all flags.
   Stamp& last() const { return part(0); }
@@ -50,18 +56,18 @@ struct Location {
   Stamp& write() const { return part(3); }
   std::uint64_t& others() const { return part(4); }
 
-  Location second_half() const { return {chunk, offset + kSecond}; }
+  Location second_half() const { return {stamp + kSecond / sizeof(Stamp)}; }
   // Of a half: its first byte.
   Location bytes() const {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(stamp) % kBlockAlignment;
     const bool second = offset >= kSecond;
-    return {chunk, kBytes + sizeof(Stamp) * (second ? offset - kSecond + 4 : offset)};
+    return of(reinterpret_cast<std::byte*>(stamp) - offset,
+              kBytes + sizeof(Stamp) * (second ? offset - kSecond + 4 : offset));
   }
-  Location next() const { return {chunk, offset + sizeof(Stamp)}; }
+  Location next(std::ptrdiff_t n = 1) const { return {stamp + n}; }
 
  private:
-  std::uint64_t& part(std::size_t number) const {
-    return *reinterpret_cast<std::uint64_t*>(chunk + number * kArray + offset);
-  }
+  Stamp& part(std::size_t number) const { return stamp[number * (kArray / sizeof(Stamp))]; }
 };
 
 constexpr std::size_t offset_of_cell(Address address) {

@@ -22,6 +22,16 @@ T* reserve(std::size_t bytes) {
   return static_cast<T*>(memory);
 }
 
+// Of kBlock bytes, at a multiple of kBlockAlignment.
+std::byte* reserve_block() {
+  constexpr std::size_t kEnough = kBlock + kBlockAlignment;
+  auto* const memory = reserve<std::byte>(kEnough);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory) % kBlockAlignment;
+  if (before != 0) munmap(memory, before);
+  munmap(memory + before + kBlock, kEnough - before - kBlock);
+  return memory + before;
+}
+
 constexpr std::size_t kTableBytes = sizeof(std::byte*) << (Pages::kAddressBits - kChunkBits);
 
 // Where the states of the bytes [from, to) of a chunk are: pieces of its block.
@@ -55,7 +65,7 @@ std::byte* Pages::find_chunk(std::uint64_t number) const {
 }
 
 std::byte* Pages::make_chunk(std::uint64_t number) {
-  auto* const chunk = reserve<std::byte>(kBlock);
+  std::byte* const chunk = reserve_block();
   (number >> (kAddressBits - kChunkBits) == 0 ? table_[number] : far_[number]) = chunk;
   chunks_.emplace_back(number, chunk);
   return chunk;
@@ -119,7 +129,7 @@ void Pages::forget_in_page(std::byte* chunk, std::size_t from, std::size_t to) {
     const std::size_t end = std::min(to, cell + 8);
     const auto mask =
         static_cast<std::uint8_t>((0xffu << (at - cell)) & (0xffu >> (cell + 8 - end)));
-    forget_cell({chunk, cell}, mask);
+    forget_cell(Location::of(chunk, cell), mask);
     at = end;
   }
 }
@@ -190,7 +200,7 @@ std::size_t Pages::shared() const {
         at += kPageSize - sizeof(Stamp);
         continue;
       }
-      const Location cell{chunk, at};
+      const Location cell = Location::of(chunk, at);
       if ((cell.last() & kHalf) == 0) {
         add(cell);
       } else {

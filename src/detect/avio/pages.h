@@ -51,7 +51,7 @@ class Pages {
   Location find_or_make(Address address) {
     std::byte* const block = chunk(address >> kChunkBits);
     block[kUsed + (address >> kPageBits) % kPagesOfChunk] = std::byte{1};
-    return {block, offset_of_cell(address)};
+    return Location::of(block, offset_of_cell(address));
   }
 
   void split(Location cell);         // into halves

@@ -109,7 +109,7 @@ class Shadow {
           continue;
         }
       }
-      if (last == &nowhere_ || !meet(touch, words, first)) slowly(touch, words, first);
+      if (last == &nowhere_ || !meet(touch, words, first, {last})) slowly(touch, words, first);
     }
     return found;
   }
@@ -145,12 +145,15 @@ class Shadow {
   static constexpr std::uint8_t kHigh = 0xf0;
   static constexpr std::uint8_t kAllBytes = 0xff;
 
+  // How many locations an access concerns: one, a few whole cells, or more.
+  enum class Reach : std::uint8_t { kOne, kCells, kMany };
+
   struct Visit {  // accesses, at one of their cells
     const Series& series;
-    Address address{};
+    Address address{};  // what the first one accesses as a whole
     std::uint32_t size{};
-    std::uint64_t cell = address >> kCellBits;
-    bool alone = true;  // they concern one location only
+    std::uint64_t cell{};
+    Reach reach{};
   };
 
   bool is_simple(Address address, std::uint32_t size) const {
@@ -177,16 +180,22 @@ class Shadow {
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
-  bool come(const Series& series, Address address, std::uint32_t size, Location place);
+  bool come(const Visit& visit, Address address, std::uint32_t size, Location place);
   // A touch of which there is more to do than to replace the stamp. False: as for come().
-  bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
+  bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
-  void visit_cells(const Series& series, Address address, std::uint32_t size);
+  // The bytes of an access, or some of those of `whole`.
+  struct Bytes {
+    Address address{};
+    std::uint32_t size{};
+  };
+  void visit_cells(const Series& series, Bytes bytes, Bytes whole);
   void visit(const Visit& visit, std::uint8_t mask);
   void visit_half(const Visit& visit, Location half, std::uint8_t mask);
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
   void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
+  bool was_completed(const Visit& visit, const Split& split);
   void found_first(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
@@ -202,6 +211,17 @@ class Shadow {
   static constexpr std::size_t kKnown = 1024;
   Known& known(SpotId p, SpotId r, SpotId i) { return known_[(p * 5u + r * 3u + i) % kKnown]; }
 
+  // The splits that an access of a few cells has completed so far: it may complete the same one in
+  // several cells.
+  struct Completed {
+    static constexpr std::size_t kMost = Pattern::kMostCells;
+
+    Stamp i{};
+    std::size_t count{};
+    bool sink_knows{};  // it was asked about further ones
+    std::array<Split, kMost> splits;
+  };
+
   const Granules granules_;
   const unsigned cell_shift_;
   const Address never_simple_;  // all bits when accesses have to be rounded to granules
@@ -213,6 +233,7 @@ class Shadow {
   Histories histories_;
   Pages pages_;
   std::array<Known, kKnown> known_{};
+  Completed completed_;
   Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched
 };
 
