@@ -103,14 +103,18 @@ inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape&
       finder_.execute_expected(execution, shape, ordinal + 1, inside);
       return ordinal + pattern.items + 2;
     }
-    default:
+    case RecordShape::Kind::kLoop:
       enter_context_of(execution.who);
-      finder_.execute_expected(execution, shape, ordinal, context_);
-      return ordinal + pattern.items;
+      return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
+    case RecordShape::Kind::kSegment:
+      break;
   }
+  enter_context_of(execution.who);
+  finder_.execute_expected(execution, shape, ordinal, context_);
+  return ordinal + pattern.items;
 }
 
-// A loop, or one of which somebody left out a few accesses.
+// A long loop, or one of which somebody left out a few accesses.
 EventOrdinal Avio::execute_alone(const ExecutionBatch& batch, const Execution& execution,
                                  EventOrdinal ordinal) {
   const RecordShape& shape = *batch.shapes[execution.shape];

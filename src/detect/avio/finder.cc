@@ -27,10 +27,15 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     if (next.shape == 0 || next.who != thread || next.items != Execution::kAll) break;
     const Pattern& pattern = patterns_.of(next.shape, *shapes[next.shape]);
     items += pattern.items + 2;
-    if (pattern.kind == RecordShape::Kind::kLoop || items > kMostItems) break;
+    if (pattern.kind == RecordShape::Kind::kLoop) {
+      if (next.words[1] > kMostRounds) break;
+      items += next.words[1] * pattern.items;
+    }
+    if (items > kMostItems) break;
     ++count;
     if (pattern.simple && !learns_) to = shadow_.find(pattern, next.words, to);
   }
+  shadow_.ask_for_histories({places_.data(), to});
   return count;
 }
 
@@ -67,7 +72,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
   constexpr std::uint64_t kRounds = 64;
   if (!loop_.begin(shape, loop.words)) return 0;
   const std::uint64_t accesses = loop_.accesses();
-  const Pattern& pattern = patterns_.of(loop.shape, shape);
+  Pattern& pattern = patterns_.of(loop.shape, shape);
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
@@ -75,7 +80,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
         spots_.full(pattern.items)) {
       start_over(ordinal + done);
     }
-    const SpotId row = spots_.row(loop.shape, shape, actor_, context);
+    const SpotId row = this->row(pattern, loop.shape, shape, context);
     const Stamp first = make_stamp(ordinal + done - base_, row);
     if (rounds != 0 && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);

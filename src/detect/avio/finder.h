@@ -44,9 +44,9 @@ class TripleFinder {
     go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
-  // Executions but loops. First come those that follow, to be looked at: as many as are of one
-  // thread and have everything that their shapes have; their number is returned. Then they come
-  // again, one by one, to execute_expected().
+  // Executions. First come those that follow, to be looked at: as many as are of one thread and have
+  // everything that their shapes have, but no loop that is long; their number is returned. Then they
+  // come again, one by one, to execute_expected(), loops to execute_loop().
   std::size_t expect(std::span<const Execution> executions,
                      std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
   const Pattern& pattern(const Execution& execution) const {
@@ -55,12 +55,7 @@ class TripleFinder {
   [[gnu::always_inline]] void execute_expected(const Execution& segment, const RecordShape& shape,
                                                EventOrdinal ordinal, ContextId context) {
     Pattern& pattern = patterns_.known(segment.shape);
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      pattern.row = spots_.row(segment.shape, shape, actor_, context);
-      pattern.actor = actor_;
-      pattern.context = context;
-    }
-    const Stamp first = make_stamp(ordinal - base_, pattern.row);
+    const Stamp first = make_stamp(ordinal - base_, row(pattern, segment.shape, shape, context));
     if (learns_) return one_by_one(shape, segment.words, first);
     if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
     next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
@@ -93,6 +88,15 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  // The spots of the pattern's items, for the thread whose turn it is.
+  SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
+      pattern.row = spots_.row(id, shape, actor_, context);
+      pattern.actor = actor_;
+      pattern.context = context;
+    }
+    return pattern.row;
+  }
   void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
@@ -109,6 +113,7 @@ class TripleFinder {
   // What the executions that are expected touch; which is next.
   static constexpr std::size_t kMostExecutions = 48;
   static constexpr std::size_t kMostItems = 1 << 16;
+  static constexpr std::uint64_t kMostRounds = 1 << 10;  // of a loop that is expected
   static constexpr std::size_t kPlaces = 192;
   std::array<Stamp*, kPlaces> places_;
   Stamp** next_place_ = nullptr;

@@ -26,6 +26,7 @@ Touch Shadow::touch(Stamp stamp) const {
 // The bytes of the mask pass to another thread.
 [[gnu::always_inline]] inline void Shadow::pass(const Visit& visit, std::uint8_t mask,
                                                 Location place) {
+  ++passed_;
   Split split;
   const Stamp p = histories_.pass(place, visit.series, &split);
   if (pairs_ != nullptr && p != 0) note_pair(p, visit.series.first);

@@ -89,6 +89,17 @@ class Shadow {
     }
     return to;
   }
+  // Asks for the histories of locations that are about to pass to this thread, if there were some
+  // just before.
+  [[gnu::always_inline]] void ask_for_histories(std::span<Stamp* const> found) {
+    if (passed_ == 0) return;
+    passed_ = 0;
+    const Stamp turn = turn_;
+    for (const Stamp* const last : found) {
+      const bool passes = (*last & kHasHistory) != 0 && *last < turn;
+      __builtin_prefetch(passes ? last + kArray / sizeof(Stamp) : last, 1);
+    }
+  }
   // The execution. `first` is its first access.
   [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
                                          Stamp first, Stamp** found) {
@@ -201,6 +212,8 @@ class Shadow {
 
   struct Sweep;
   bool stays(Location location, const Sweep& sweep) const;
+  bool stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
+                     Stamp first, Stamp round_length) const;
 
   // Triples whose like was found before: most come again and again. The case follows from the
   // spots.
@@ -231,6 +244,7 @@ class Shadow {
   Actor actor_ = 0;
   Stamp turn_ = ~Stamp{0};  // older than every stamp of the turn
   Histories histories_;
+  std::size_t passed_ = 0;  // locations, since it was asked for histories
   Pages pages_;
   std::array<Known, kKnown> known_{};
   Completed completed_;

@@ -85,15 +85,56 @@ HEDDLE_VECTORISED void replace(const Row row) {
   }
 }
 
+// Replaces the stamps if every location was accessed in this turn, not later, and nothing else has
+// to be done. False: nothing was done.
+HEDDLE_VECTORISED bool replace_in_turn(const Row row, bool writes) {
+  constexpr Stamp kSign = Stamp{1} << 63;
+  const Stamp mode = row.now & kHalf;
+  const Stamp note = writes ? 0 : kWrote;
+  const Stamp later = writes ? kSign : 0;
+  Stamp signs = 0;
+  Stamp flags = 0;
+  Stamp now = row.now;
+  for (std::uint64_t n = 0; n < row.count; ++n, now += row.round_length) {
+    const Stamp last = row.last[n];
+    signs |= (last - row.turn) | ((now - last) & later);
+    flags |= (last ^ mode) & (kHalf | kIsReader);
+    flags |= last & last >> 1 & note;  // kWrote and kHasHistory
+  }
+  if ((signs & kSign) != 0 || flags != 0) return false;
+  now = row.now;
+  for (std::uint64_t n = 0; n < row.count; ++n, now += row.round_length) {
+    const Stamp last = row.last[n];
+    const Stamp then = now | (last & kHasHistory);
+    row.last[n] = static_cast<std::int64_t>(last) > static_cast<std::int64_t>(then) ? last : then;
+  }
+  return true;
+}
+
 #undef HEDDLE_VECTORISED
 
 }  // namespace
+
+// The commonest of all: cells one after the other, all of them accessed in this turn before.
+bool Shadow::stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item,
+                           std::uint64_t rounds, Stamp first, Stamp round_length) const {
+  const bool writes = touch.write != 0;
+  if (item.step != sizeof(Stamp) || touch.size != sizeof(Stamp)) return false;
+  if (writes && touch.write != touch.last + 1) return false;
+  if (!is_simple(item.address, touch.size)) return false;
+  const std::size_t offset = offset_of_cell(item.address);
+  std::byte* const chunk = pages_.find(item.address);
+  if (chunk == nullptr || offset + rounds * sizeof(Stamp) > kSecond) return false;
+  Stamp* const row = Location::of(chunk, offset).stamp;
+  return replace_in_turn({row, rounds, first + touch.now, round_length, turn_}, writes);
+}
 
 bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
                    std::uint64_t rounds, Stamp first) {
   if (pairs_ != nullptr) return false;
   const Stamp round_length = items.size() << kOrdinalShift;
   for (const PatternTouch& touch : loop.touches) {
+    if (stays_in_turn(touch, items[touch.first], rounds, first, round_length)) continue;
     const auto [from, step] = items[touch.first];
     // One that lies across its cells in some rounds takes the way of single accesses.
     if ((step & (touch.size - 1)) != 0) return false;

@@ -215,7 +215,7 @@ class Executed {
     EXPECT_EQ(ordinal, events.size());
   }
 
-  // Segments are expected, several at a time, before they come.
+  // Several at a time are expected before they come.
   void run_expected(TripleFinder& finder) const {
     std::vector<Execution> executions;
     std::vector<const RecordShape*> shapes{nullptr};
@@ -236,13 +236,15 @@ class Executed {
       const std::size_t expected = finder.expect(rest, shapes, ordinal);
       for (const Execution& execution : rest.first(expected)) {
         const RecordShape& shape = *shapes[execution.shape];
+        if (shape.kind == RecordShape::Kind::kLoop) {
+          ordinal += finder.execute_loop(execution, shape, ordinal, 0);
+          continue;
+        }
         finder.execute_expected(execution, shape, ordinal, 0);
         ordinal += shape.items.size();
       }
-      if (expected == 0) {
-        ordinal += finder.execute_loop(next, *shapes[next.shape], ordinal, 0);
-      }
-      rest = rest.subspan(std::max<std::size_t>(expected, 1));
+      ASSERT_GT(expected, 0u);
+      rest = rest.subspan(expected);
     }
     EXPECT_EQ(ordinal, events.size());
   }
