@@ -61,7 +61,7 @@ void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* w
   Stamp now = first;
   for (const ShapeItem& item : segment.items) {
     shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
-                   item.event.size);
+                   size_of(item, words));
     now += kNextInRow;
   }
 }

@@ -17,7 +17,7 @@ std::uint8_t flags_end(const PatternTouch& touch) {
 
 void prepare(PatternTouch& touch) {
   const bool half = touch.size == 4;
-  const bool simple = touch.size == 8 || half || touch.size == 1;
+  const bool simple = touch.size_word == 0 && (touch.size == 8 || half || touch.size == 1);
   touch.flags_end = flags_end(touch);
   touch.flags = half ? kHalf : 0;
   touch.now = touch.series(0).last | touch.flags;
@@ -41,14 +41,15 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
   };
   for (std::uint32_t i = 0; i < pattern.items; ++i) {
     const ShapeItem& item = shape.items[i];
-    const std::uint32_t whole = item.event.size;
+    const bool range = item.size_word != 0;
+    const std::uint32_t whole = range ? 1 : item.event.size;
     const bool cells = !loop && whole % kCell == 0 && whole <= Pattern::kMostCells * kCell;
     const std::uint32_t size = cells ? kCell : whole;
     for (std::uint32_t part = 0; part < whole; part += size) {
       const Address offset = item.event.address + part;
       const auto same = [&](const PatternTouch& touch) {
         return touch.offset == offset && touch.base == item.base && touch.size == size &&
-               moves_alike(touch.first, i);
+               touch.size_word == item.size_word && moves_alike(touch.first, i);
       };
       auto touch = std::find_if(pattern.touches.begin(), pattern.touches.end(), same);
       if (touch == pattern.touches.end()) {
@@ -56,6 +57,7 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
         made.offset = offset;
         made.base = item.base;
         made.size = size;
+        made.size_word = item.size_word;
         made.part = part;
         made.whole = whole;
         made.first = i;

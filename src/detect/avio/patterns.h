@@ -30,6 +30,7 @@ struct PatternTouch {
   Stamp now{};               // the last access, less the stamp of the first item
 
   std::uint32_t size{};
+  std::uint32_t size_word{};  // has the size, plus one, if it is not 0
   std::uint32_t part{};   // bytes of the first item that come before …
   std::uint32_t whole{};  // … and all of them
   std::uint32_t first{}, last{};  // items

@@ -116,6 +116,10 @@ void Shadow::visit_half(const Visit& visit, Location half, std::uint8_t mask) {
 
 void Shadow::slowly(const PatternTouch& touch, const std::uint64_t* words, Stamp first) {
   const Address address = touch.offset + words[touch.base];
+  if (touch.size_word != 0) {
+    const auto size = static_cast<std::uint32_t>(words[touch.size_word] - 1);
+    return access(touch.series(first), address, size);
+  }
   if (touch.size == touch.whole) return access(touch.series(first), address, touch.size);
   visit_cells(touch.series(first), {address, touch.size}, {address - touch.part, touch.whole});
 }

@@ -26,7 +26,7 @@ struct Spot {
   SiteId site{};
   ContextId context{};
   EventKind kind{};
-  bool wide{};  // accesses more than a cell has bytes
+  bool wide{};  // may access more than a cell has bytes
 
   bool operator==(const Spot&) const = default;
   template <typename H>

@@ -251,6 +251,7 @@ class Executed {
 
   std::vector<Event> events;
   std::size_t loops = 0;
+  std::size_t ranges = 0;
 
  private:
   struct Step {
@@ -286,9 +287,23 @@ class Executed {
     return made;
   }
 
+  // Some leave the sizes of some accesses to the record.
   void segment(const std::vector<Event>& body) {
-    step(body, 1).shape->kind = RecordShape::Kind::kSegment;
+    Step& made = step(body, 1);
+    made.shape->kind = RecordShape::Kind::kSegment;
     events.insert(events.end(), body.begin(), body.end());
+    if (below(3) != 0) return;
+    Event* event = &events[events.size() - body.size()];
+    for (ShapeItem& item : made.shape->items) {
+      if (below(2) == 0) {
+        event->size = below(41) & 0x3f;
+        item.event.size = below(2) & 1;
+        item.size_word = static_cast<std::uint32_t>(made.words.size());
+        made.words.push_back(event->size + 1);
+        ++ranges;
+      }
+      ++event;
+    }
   }
 
   void loop(const std::vector<Event>& body) {
@@ -321,6 +336,7 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   std::mt19937 random(seed);
   std::size_t total = 0;
   std::size_t loops = 0;
+  std::size_t ranges = 0;
   for (int round = 0; round < 10'000; ++round) {
     Shape shape;
     shape.threads = 2 + static_cast<unsigned>(random() % 4);
@@ -341,10 +357,12 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
     const auto expected = twin::verdict(executed.events, granule).triples;
     total += expected.size();
     loops += executed.loops;
+    ranges += executed.ranges;
     ASSERT_EQ(sink.out, expected) << "round " << round << "\n" << print(executed.events);
   }
   EXPECT_GT(total, 20'000u) << "the traces must contain what is compared";
   EXPECT_GT(loops, 5'000u);
+  EXPECT_GT(ranges, 5'000u);
 }
 
 // Many short-lived threads on few bytes: slots of ended threads are thrown out and re-used.
