@@ -98,9 +98,9 @@ inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape&
       return ordinal + 1;
     case RecordShape::Kind::kCall: {
       enter_context_of(execution.who);
-      const ContextId inside =
-          explainer_.context_inside(context_, thread_, shape.id, execution.site);
-      finder_.execute_expected(execution, shape, ordinal + 1, inside);
+      finder_.execute_call(execution, shape, ordinal + 1, context_, [&] {
+        return explainer_.context_inside(context_, thread_, shape.id, execution.site);
+      });
       return ordinal + pattern.items + 2;
     }
     case RecordShape::Kind::kLoop:

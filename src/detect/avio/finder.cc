@@ -70,9 +70,20 @@ void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* w
 std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShape& shape,
                                          EventOrdinal ordinal, ContextId context) {
   constexpr std::uint64_t kRounds = 64;
+  Pattern& pattern = patterns_.of(loop.shape, shape);
+  const std::uint64_t all_rounds = loop.words[1];
+  const bool ends_within_a_round = shape.always != 0 && shape.always != pattern.items;
+  const bool fits = ordinal + (kMostRounds + 1) * pattern.items - base_ <= kMaxOrdinal &&
+                    !spots_.full(pattern.items);
+  if (!ends_within_a_round && all_rounds - 1 < kMostRounds && fits) {
+    const std::uint64_t rounds = shape.always != 0 ? all_rounds : all_rounds - 1;
+    const Stamp first = make_stamp(ordinal - base_, row(pattern, loop.shape, shape, context));
+    if (shadow_.stays_in_turn(pattern, shape, loop.words, rounds, first)) {
+      return rounds * pattern.items;
+    }
+  }
   if (!loop_.begin(shape, loop.words)) return 0;
   const std::uint64_t accesses = loop_.accesses();
-  Pattern& pattern = patterns_.of(loop.shape, shape);
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);

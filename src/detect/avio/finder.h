@@ -55,10 +55,21 @@ class TripleFinder {
   [[gnu::always_inline]] void execute_expected(const Execution& segment, const RecordShape& shape,
                                                EventOrdinal ordinal, ContextId context) {
     Pattern& pattern = patterns_.known(segment.shape);
-    const Stamp first = make_stamp(ordinal - base_, row(pattern, segment.shape, shape, context));
-    if (learns_) return one_by_one(shape, segment.words, first);
-    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
-    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+    execute_from(row(pattern, segment.shape, shape, context), segment, shape, ordinal);
+  }
+  // The same for a call. `inside` gives the context inside of it, from the one outside.
+  template <typename Inside>
+  [[gnu::always_inline]] void execute_call(const Execution& call, const RecordShape& shape,
+                                           EventOrdinal ordinal, ContextId context, Inside inside) {
+    Pattern& pattern = patterns_.known(call.shape);
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context ||
+        pattern.site != call.site) {
+      pattern.row = spots_.row(call.shape, shape, actor_, inside());
+      pattern.actor = actor_;
+      pattern.context = context;
+      pattern.site = call.site;
+    }
+    execute_from(pattern.row, call, shape, ordinal);
   }
   // One alone, of the thread whose turn it is.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
@@ -88,6 +99,15 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  // `row`: the spots of its items.
+  [[gnu::always_inline]] void execute_from(SpotId row, const Execution& segment,
+                                           const RecordShape& shape, EventOrdinal ordinal) {
+    const Pattern& pattern = patterns_.known(segment.shape);
+    const Stamp first = make_stamp(ordinal - base_, row);
+    if (learns_) return one_by_one(shape, segment.words, first);
+    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
+    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+  }
   // The spots of the pattern's items, for the thread whose turn it is.
   SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
     if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {

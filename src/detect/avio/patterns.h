@@ -57,10 +57,12 @@ struct Pattern {
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
 
-  // The spots of the execution before: of the first item, for that thread in that context.
+  // The spots of the execution before: of the first item, for that thread in that context; of a
+  // call, outside of it, and from that site.
   SpotId row{};
   Actor actor{};
   ContextId context{};
+  SiteId site{};
 };
 
 class Patterns {

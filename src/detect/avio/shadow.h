@@ -132,6 +132,11 @@ class Shadow {
   bool stays(const Pattern& loop, std::span<const LoopWalk::Moving> items, std::uint64_t rounds,
              Stamp first);
 
+  // The same for what most short loops do: to go through cells one after the other that were
+  // accessed in this turn before. `words` is the loop's record.
+  bool stays_in_turn(const Pattern& pattern, const RecordShape& loop, const std::uint64_t* words,
+                     std::uint64_t rounds, Stamp first) const;
+
   // For an access that is about to come. Inlined, because the compiler takes a function that does
   // nothing but prefetch for one that does nothing.
   [[gnu::always_inline]] void prefetch(Address address, std::uint32_t size) const {

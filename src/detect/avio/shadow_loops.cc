@@ -129,6 +129,17 @@ bool Shadow::stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& it
   return replace_in_turn({row, rounds, first + touch.now, round_length, turn_}, writes);
 }
 
+bool Shadow::stays_in_turn(const Pattern& pattern, const RecordShape& loop,
+                           const std::uint64_t* words, std::uint64_t rounds, Stamp first) const {
+  if (pairs_ != nullptr) return false;
+  const Stamp round_length = Stamp{pattern.items} << kOrdinalShift;
+  for (const PatternTouch& touch : pattern.touches) {
+    const LoopWalk::Moving item = LoopWalk::moving(loop, touch.first, words);
+    if (!stays_in_turn(touch, item, rounds, first, round_length)) return false;
+  }
+  return true;
+}
+
 bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
                    std::uint64_t rounds, Stamp first) {
   if (pairs_ != nullptr) return false;
