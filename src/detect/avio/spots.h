@@ -60,7 +60,8 @@ class Spots {
   void clear();
 
  private:
-  static constexpr std::size_t kRecent = 4096;
+  static constexpr std::size_t kRecent = 8192;
+  static constexpr std::size_t kRecentRows = 4096;
   static std::size_t recent(const Spot& spot) {
     const std::uint32_t from = spot.context * 0x9e3779b1u + spot.actor * 0x85ebca6bu;
     return ((from >> 16) + std::size_t{spot.site} * 4 + static_cast<std::size_t>(spot.kind)) %
@@ -90,7 +91,7 @@ class Spots {
 
   std::vector<Spot> spots_;
   std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
-  std::array<RecentRow, kRecent> recent_rows_{};
+  std::array<RecentRow, kRecentRows> recent_rows_{};
   absl::flat_hash_map<Spot, SpotId> ids_;
   absl::flat_hash_map<Row, SpotId> rows_;
 };
