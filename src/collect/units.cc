@@ -191,9 +191,8 @@ bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const Compile
 bool has_only_ranges(const Unit& unit, const CompiledSlot& slot) {
   const auto items = unit.items_of(slot);
   return items.size() <= kMostItems &&
-         std::none_of(items.begin(), items.end(), [](const CompiledItem& item) {
-           return item.no_address || item.outcome;
-         });
+         std::none_of(items.begin(), items.end(),
+                      [](const CompiledItem& item) { return item.no_address || item.outcome; });
 }
 
 // Puts a joined record together from slots that are compiled.

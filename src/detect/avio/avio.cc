@@ -42,7 +42,9 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
   for (std::size_t n = 0; n < batch.size(); ++n) {
-    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead]);
+    if (n + kAhead < batch.size() && is_access(batch[n + kAhead].kind)) {
+      finder_.prefetch(batch[n + kAhead]);
+    }
     if (is_access(batch[n].kind)) {
       on_access(batch[n], first + n);
     } else {

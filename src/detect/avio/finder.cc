@@ -149,8 +149,8 @@ void TripleFinder::retire(ThreadId thread) {
   thread_ = kNoThread;
 }
 
-// The numbers are exhausted (sixty-eight thousand million events, a million threads, or eight million
-// spots): forget all and go on. A pair that spans this moment is not judged.
+// The numbers are exhausted (sixty-eight thousand million events, a million threads, or eight
+// million spots): forget all and go on. A pair that spans this moment is not judged.
 void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;
   shadow_.forget_everything();

@@ -44,9 +44,9 @@ class TripleFinder {
     go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
-  // Executions. First come those that follow, to be looked at: as many as are of one thread and have
-  // everything that their shapes have, but no loop that is long; their number is returned. Then they
-  // come again, one by one, to execute_expected(), loops to execute_loop().
+  // Executions. First come those that follow, to be looked at: as many as are of one thread and
+  // have everything that their shapes have, but no loop that is long; their number is returned.
+  // Then they come again, one by one, to execute_expected(), loops to execute_loop().
   std::size_t expect(std::span<const Execution> executions,
                      std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
   const Pattern& pattern(const Execution& execution) const {

@@ -1,5 +1,5 @@
-// Location: where the state of a location is, and what that consists of. All of it is found from the
-// stamp of its latest access.
+// Location: where the state of a location is, and what that consists of. All of it is found from
+// the stamp of its latest access.
 //
 // The memory of a program is cut into chunks of 1 MB. A chunk that is used has a block of reserved
 // memory, which the kernel fills with zeros where it is touched. It begins with the stamps of the

@@ -28,8 +28,8 @@ Left Others::swap(OthersId& id, const Left& leaving, Actor comes) {
   return mine;
 }
 
-// Where the actor's place is, or the free one where it would be. There is always a free one. Threads
-// that began one after the other tend to come one after the other: they share a cache line.
+// Where the actor's place is, or the free one where it would be. There is always a free one.
+// Threads that began one after the other tend to come one after the other: they share a cache line.
 Left* Others::place_in(Left* table, std::uint64_t size, Actor of) const {
   const std::uint64_t first = (of >> kLineBits) * 0x9e3779b1u << kLineBits | (of & (kLine - 1));
   for (std::uint64_t at = first;; ++at) {

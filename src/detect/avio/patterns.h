@@ -30,9 +30,9 @@ struct PatternTouch {
   Stamp now{};               // the last access, less the stamp of the first item
 
   std::uint32_t size{};
-  std::uint32_t size_word{};  // has the size, plus one, if it is not 0
-  std::uint32_t part{};   // bytes of the first item that come before …
-  std::uint32_t whole{};  // … and all of them
+  std::uint32_t size_word{};      // has the size, plus one, if it is not 0
+  std::uint32_t part{};           // bytes of the first item that come before …
+  std::uint32_t whole{};          // … and all of them
   std::uint32_t first{}, last{};  // items
   std::uint32_t write{};          // the last item that writes, plus one; 0 = none
 

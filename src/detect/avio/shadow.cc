@@ -43,13 +43,14 @@ Touch Shadow::touch(Stamp stamp) const {
   const bool counts = visit.reach == Reach::kOne || !completed_.sink_knows;
   if (counts && like.p == p && like.r == r && like.i == i) {
     ++*like.count;
+  } else if (!found_first(visit, mask, split)) {
     return;
   }
-  found_first(visit, mask, split);
+  if (visit.reach == Reach::kCells && counts) completed_.splits[completed_.count++] = split;
 }
 
-// What an access of a few cells completes is remembered here; of any other the sink has to be told
-// everything.
+// What an access of a few cells completes is remembered here, once it is counted; of any other the
+// sink has to be told everything.
 bool Shadow::was_completed(const Visit& visit, const Split& split) {
   if (completed_.i != visit.series.first) {
     completed_.i = visit.series.first;
@@ -61,11 +62,11 @@ bool Shadow::was_completed(const Visit& visit, const Split& split) {
     if (other.p == split.p && other.r == split.r) return true;
   }
   if (visit.reach == Reach::kMany) completed_.sink_knows = true;
-  if (!completed_.sink_knows) completed_.splits[completed_.count++] = split;
   return false;
 }
 
-void Shadow::found_first(const Visit& visit, std::uint8_t mask, const Split& split) {
+// Whether it was counted once and for all.
+bool Shadow::found_first(const Visit& visit, std::uint8_t mask, const Split& split) {
   const Triple triple{split.split,
                       touch(split.p),
                       touch(split.r),
@@ -77,11 +78,12 @@ void Shadow::found_first(const Visit& visit, std::uint8_t mask, const Split& spl
                       !spot(split.p).wide || !spot(split.r).wide};
   sink_.on_triple(triple);
   std::uint64_t* const count = sink_.count_of(triple);
-  if (count == nullptr) return;
+  if (count == nullptr) return false;
   const SpotId p = spot_of(split.p);
   const SpotId r = spot_of(split.r);
   const SpotId i = spot_of(visit.series.first);
   known(p, r, i) = {p, r, i, count};
+  return true;
 }
 
 void Shadow::visit_cells(const Series& series, Bytes bytes, Bytes whole) {

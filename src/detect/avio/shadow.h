@@ -212,7 +212,7 @@ class Shadow {
   void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
   bool was_completed(const Visit& visit, const Split& split);
-  void found_first(const Visit& visit, std::uint8_t mask, const Split& split);
+  bool found_first(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
   struct Sweep;

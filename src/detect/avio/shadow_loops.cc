@@ -192,7 +192,8 @@ bool Shadow::stays(Location location, const Sweep& sweep) const {
       return true;
     }
   }
-  for (std::uint64_t left = sweep.rounds; left > 0; --left, location = location.next(sweep.distance)) {
+  for (std::uint64_t left = sweep.rounds; left > 0;
+       --left, location = location.next(sweep.distance)) {
     const Stamp last = location.last();
     if (!is_mine(last) || (last & kHalf) != sweep.mode) return false;
     Histories::go_on(location, series);
