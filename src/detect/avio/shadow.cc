@@ -224,6 +224,7 @@ void Shadow::forget_everything() {
   pages_.forget_everything();
   histories_.forget_everything();
   known_ = {};
+  completed_ = {};
   turn_ = ~Stamp{0};
 }
 

@@ -1,8 +1,8 @@
 // Spots: who accesses, how, and from where (thread, kind of access, site, call stack and locks), as
 // one small number.
 //
-// The front of the shadow keeps two accesses for every four bytes of the program and stores one for
-// every access of it, so an access has to be small there: its ordinal and its spot share a word.
+// The shadow keeps up to two accesses for every location of the program and stores one for every
+// access to it, so an access has to be small there: its ordinal and its spot share a word.
 // Memory grows with the distinct spots, not with the length of the run.
 #pragma once
 
