@@ -49,17 +49,17 @@
  * says enough: the block writes nothing, and the slots of those that follow it have its distance in
  * `before`. The segment happened right before theirs, and so in turn did what is before it.
  *
- * Joined records. Calls of small functions that call nothing themselves are copied to where they are
- * called (instrument/joined.h). One slot record, HEDDLE_SLOT_JOINED, stands for everything from
+ * Joined records. Calls of small functions that call nothing themselves are copied to where they
+ * are called (instrument/joined.h). One slot record, HEDDLE_SLOT_JOINED, stands for everything from
  * there to the next thing that needs a record of its own: segments, and calls with Enter, the one
  * segment of their function, and Leave. Its words are those of the parts in their order: of a
- * segment, its own; of a call, the object if its function is a method, and the words of its segment.
- * It is paused and continued like a segment.
+ * segment, its own; of a call, the object if its function is a method, and the words of its
+ * segment. It is paused and continued like a segment.
  *
  * A record may be taken up again (instrument/extended.h): the block that runs next moves the cursor
  * back to its begin, replaces its header by that of a joined one with more parts, and writes more
- * words behind those that are there. Whoever sees the record in between sees the one that had ended,
- * or the new one without some of its words.
+ * words behind those that are there. Whoever sees the record in between sees the one that had
+ * ended, or the new one without some of its words.
  *
  * Words. The section HEDDLE_WORDS_SECTION says where words of records are stored, or memory for
  * them is asked for ahead, so that a run that records nothing can turn these instructions into

@@ -51,6 +51,14 @@ inline const std::uint64_t* behind(const std::uint64_t* record, unsigned words) 
   }
 }
 
+// Accesses to nothing at all, or to more than one event can tell, are for others.
+bool are_believable(std::span<const ShapeItem> ranges, const std::uint64_t* record) {
+  for (const ShapeItem& item : ranges) {
+    if (item.size_word != 0 && record[item.size_word] - 2 >= kLargestRange) return false;
+  }
+  return true;
+}
+
 bool known_kind(unsigned kind) {
   switch (static_cast<EventKind>(kind)) {
     case EventKind::kRead:
@@ -269,7 +277,13 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       record += std::size_t{1} + slot.words;
       continue;
     }
-    if (slot.shape == 0) break;
+    if (slot.shape == 0) {
+      if (flow || slot.ranges == 0) break;
+      if (!are_believable(units_.shapes()[slot.ranges]->items, record)) break;
+      *to++ = Execution::of(slot.ranges, thread, record);
+      record = behind(record, slot.words);
+      continue;
+    }
     SiteId site = 0;
     if (slot.kind == HEDDLE_SLOT_ENTER) {
       site = units_.site_of_flag(record[1]);

@@ -187,6 +187,14 @@ bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const Compile
   return compiler.words() == slot.words + 1u;
 }
 
+// Nothing but dynamic sizes keeps the segment from being simple.
+bool has_only_ranges(const Unit& unit, const CompiledSlot& slot) {
+  const auto items = unit.items_of(slot);
+  return items.size() <= kMostItems &&
+         std::none_of(items.begin(), items.end(),
+                      [](const CompiledItem& item) { return item.no_address || item.outcome; });
+}
+
 // Puts a joined record together from slots that are compiled.
 class JoinedCompiler {
  public:
@@ -451,7 +459,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
 void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) {
   switch (slot.kind) {
     case HEDDLE_SLOT_SEGMENT:
-      if (!slot.simple) return;
+      if (!slot.simple && !has_only_ranges(unit, slot)) return;
       shape.kind = RecordShape::Kind::kSegment;
       break;
     case HEDDLE_SLOT_FLOW_SEGMENT:
@@ -473,9 +481,12 @@ void UnitTable::add_shape(Unit& unit, CompiledSlot& slot, RecordShape shape) {
   shape.has_object = slot.has_this;
   shape.words = slot.words;
   for (const CompiledItem& item : unit.items_of(slot)) {
-    shape.items.push_back({.event = item.event, .base = item.base});
+    shape.items.push_back({.event = item.event,
+                           .base = item.base,
+                           .size_word = item.dynamic_size ? item.next - 1u : 0});
   }
-  slot.shape = unit.add(std::move(shape));
+  const bool ranges = slot.kind == HEDDLE_SLOT_SEGMENT && !slot.simple;
+  (ranges ? slot.ranges : slot.shape) = unit.add(std::move(shape));
 }
 
 // Of functions with one enter, one leave and one segment, which is simple. Whether they follow one

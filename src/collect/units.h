@@ -6,7 +6,8 @@
 // decision per access: an item's address is always base[k] + offset, where base is the record. An
 // address that is static is base[0], the slot's own address, plus a distance; one that depends on
 // an earlier item of the segment is flattened to the word that item came from. Only segments with
-// dynamic sizes or compare-exchange outcomes take a slower way.
+// dynamic sizes or compare-exchange outcomes take a slower way; the former are executions where
+// nobody asks for flow.
 //
 // Nothing that a target says is trusted: ids, counts and offsets are checked here, once, so that
 // the decoder need not.
@@ -45,6 +46,7 @@ struct CompiledItem {
 struct CompiledSlot {
   std::uint32_t id{};       // segment, function or site, in the trace's catalog
   ShapeId shape{};          // of a simple segment, a loop, an enter or a leave; else 0
+  ShapeId ranges{};         // of a segment that would be simple, had it no dynamic sizes; else 0
   std::uint32_t call{};     // an enter: number in Unit::calls, plus one; 0: none
   std::uint32_t implied{};  // a segment: number in Unit::implied; 0: none
   std::uint32_t joined{};   // number in Unit::joined, plus one; 0: not joined

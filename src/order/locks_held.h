@@ -72,9 +72,11 @@ class LocksHeld {
   LockSetId child(LockSetId parent, const HeldLockRef& held);
   LockSetId without(LockSetId set, Address lock, LockMode mode);
 
-  static constexpr std::size_t kRecent = 256;
+  static constexpr std::size_t kRecent = 1024;
   static std::size_t recent(LockSetId parent, const HeldLockRef& held) {
-    return (held.lock / 8 + held.lock / 2048 + parent * std::size_t{7}) % kRecent;
+    return (held.lock / 8 + held.lock / 2048 + parent * std::size_t{7} +
+            held.acquired * std::size_t{331}) %
+           kRecent;
   }
 
   std::vector<Node> nodes_;

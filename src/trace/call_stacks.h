@@ -33,6 +33,12 @@ class CallStacks {
   // Takes note of Enter and Leave; every other event is ignored.
   void on(const Event& event);
 
+  // The thread makes a call, or returns, and it is known already where that leads.
+  void go_to(ThreadId thread, StackId stack) {
+    if (thread >= now_.size()) now_.resize(thread + std::size_t{1}, 0);
+    now_[thread] = stack;
+  }
+
   // Where `thread` is now.
   StackId current(ThreadId thread) const { return thread < now_.size() ? now_[thread] : 0; }
 

@@ -13,8 +13,9 @@
 //   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
 //   loop     its accesses, round by round (trace/loop_walk.h)
 //
-// Everything that is not the whole execution of such a shape (locks, segments that were
-// interrupted, accesses of dynamic size) stays an event.
+// At the access level an item may leave its size to the record (item.size_word). Everything that is
+// not the whole execution of such a shape (locks, segments that were interrupted, accesses to no
+// bytes at all or to more than an event can tell) stays an event.
 #pragma once
 
 #include "trace/event.h"
@@ -31,6 +32,8 @@ using ShapeId = std::uint32_t;  // 0 = none
 struct ShapeItem {
   Event event;           // address = what is added to the word; thread = 0
   std::uint32_t base{};  // index of that word in the record: 0 = the header
+  // The word that has the size, plus one; 0: event.size has it.
+  std::uint32_t size_word{};
 };
 
 // How an access of a loop gets on from round to round. Its first address is that of any item.
@@ -86,6 +89,11 @@ struct ExecutionBatch {
 
 constexpr Address address_of(const ShapeItem& item, const std::uint64_t* words) {
   return item.event.address + words[item.base];
+}
+
+constexpr std::uint32_t size_of(const ShapeItem& item, const std::uint64_t* words) {
+  return item.size_word == 0 ? item.event.size
+                             : static_cast<std::uint32_t>(words[item.size_word] - 1);
 }
 
 inline Event segment_of(std::uint32_t segment, ThreadId thread) {

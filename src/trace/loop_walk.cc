@@ -74,6 +74,10 @@ bool LoopWalk::begin(const RecordShape& loop, const std::uint64_t* record,
   whole_rounds_ = rounds - 1;
   rest_ = loop.always;
   if (!ended) cut_at(loop, fault.value_or(0));
+  if (rest_ == moving_.size()) {
+    ++whole_rounds_;
+    rest_ = 0;
+  }
   return true;
 }
 

@@ -8,6 +8,8 @@
 namespace heddle {
 namespace {
 
+constexpr std::uint32_t kMostSize = 0x7fffffffu;  // Event::size has 31 bits
+
 // Makes events and hands them over before they leave the cache.
 class Maker {
  public:
@@ -17,18 +19,20 @@ class Maker {
     if (used_ == events_.size()) hand_over();
     events_[used_++] = event;
   }
-  void add(const Event& access, ThreadId thread, Address address) {
+  Event& add(const Event& access, ThreadId thread, Address address) {
     if (used_ == events_.size()) hand_over();
     Event& event = events_[used_++];
     event = access;
     event.thread = thread;
     event.address = address;
+    return event;
   }
   void add_items(const RecordShape& shape, const Execution& execution) {
     for (std::size_t i = 0; i < shape.items.size(); ++i) {
       if (!execution.has(i)) continue;
       const ShapeItem& item = shape.items[i];
-      add(item.event, execution.who, address_of(item, execution.words));
+      Event& event = add(item.event, execution.who, address_of(item, execution.words));
+      event.size = size_of(item, execution.words) & kMostSize;
     }
   }
   void pass(std::span<const Event> events) {

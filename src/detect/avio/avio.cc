@@ -42,7 +42,9 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
   for (std::size_t n = 0; n < batch.size(); ++n) {
-    if (n + kAhead < batch.size()) finder_.prefetch(batch[n + kAhead]);
+    if (n + kAhead < batch.size() && is_access(batch[n + kAhead].kind)) {
+      finder_.prefetch(batch[n + kAhead]);
+    }
     if (is_access(batch[n].kind)) {
       on_access(batch[n], first + n);
     } else {
@@ -98,19 +100,23 @@ inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape&
       return ordinal + 1;
     case RecordShape::Kind::kCall: {
       enter_context_of(execution.who);
-      const ContextId inside =
-          explainer_.context_inside(context_, thread_, shape.id, execution.site);
-      finder_.execute_expected(execution, shape, ordinal + 1, inside);
+      finder_.execute_call(execution, shape, ordinal + 1, context_, [&] {
+        return explainer_.context_inside(context_, thread_, shape.id, execution.site);
+      });
       return ordinal + pattern.items + 2;
     }
-    default:
+    case RecordShape::Kind::kLoop:
       enter_context_of(execution.who);
-      finder_.execute_expected(execution, shape, ordinal, context_);
-      return ordinal + pattern.items;
+      return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
+    case RecordShape::Kind::kSegment:
+      break;
   }
+  enter_context_of(execution.who);
+  finder_.execute_expected(execution, shape, ordinal, context_);
+  return ordinal + pattern.items;
 }
 
-// A loop, or one of which somebody left out a few accesses.
+// A long loop, or one of which somebody left out a few accesses.
 EventOrdinal Avio::execute_alone(const ExecutionBatch& batch, const Execution& execution,
                                  EventOrdinal ordinal) {
   const RecordShape& shape = *batch.shapes[execution.shape];

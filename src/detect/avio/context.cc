@@ -47,12 +47,26 @@ ContextId Contexts::intern(ThreadId id) {
   ContextId& known = recent_contexts_[recent(key)];
   if (contexts_[known].stack != stack || contexts_[known].locks != locks) {
     const auto [at, is_new] = context_ids_.try_emplace(key, contexts_.size());
-    if (is_new) contexts_.push_back({stack, locks});
+    if (is_new) contexts_.push_back({.stack = stack, .locks = locks});
     known = at->second;
   }
   here.context = known;
   here.known = true;
   return here.context;
+}
+
+// A call, or a return, of which it is not known yet where it leads from there.
+void Contexts::call(const Event& event, ContextId from) {
+  stacks_.on(event);
+  changed(event.thread);
+  const ContextId to = current(event.thread);
+  const auto function = static_cast<FunctionId>(event.value);
+  if (event.kind == EventKind::kEnter) {
+    recent_calls_[recent(from, function, event.site)] = {from, function, event.site, to};
+  } else {
+    contexts_[from].left = function;
+    contexts_[from].outside = to;
+  }
 }
 
 ContextId Contexts::look_inside(ContextId outside, ThreadId thread, FunctionId function,

@@ -32,9 +32,17 @@ class Contexts {
 
   // Takes note of calls and lock operations; every other event is ignored.
   void on(const Event& event, EventOrdinal ordinal);
+  // Most calls were made before, and where they lead is known.
   void on_call(const Event& event) {
-    stacks_.on(event);
-    changed(event.thread);
+    const ContextId here = current(event.thread);
+    const auto function = static_cast<FunctionId>(event.value);
+    if (event.kind == EventKind::kEnter) {
+      const RecentCall& known = recent_calls_[recent(here, function, event.site)];
+      if (known.is(here, function, event.site)) return go_to(event.thread, known.inside);
+    } else if (contexts_[here].left == function && function != 0) {
+      return go_to(event.thread, contexts_[here].outside);
+    }
+    call(event, here);
   }
 
   ContextId current(ThreadId thread) {
@@ -46,9 +54,8 @@ class Contexts {
   // `outside` now.
   ContextId inside(ContextId outside, ThreadId thread, FunctionId function, SiteId site) {
     const RecentCall& known = recent_calls_[recent(outside, function, site)];
-    return known.outside == outside && known.function == function && known.site == site
-               ? known.inside
-               : look_inside(outside, thread, function, site);
+    return known.is(outside, function, site) ? known.inside
+                                             : look_inside(outside, thread, function, site);
   }
 
   StackId stack(ContextId context) const { return contexts_[context].stack; }
@@ -69,9 +76,12 @@ class Contexts {
   struct Context {
     StackId stack = 0;
     LockSetId locks = 0;
+    // Where it leads that this function is left.
+    FunctionId left = 0;
+    ContextId outside = 0;
   };
   // Recent contexts and recent releases, by hash: most of them come again soon.
-  static constexpr unsigned kRecentBits = 8;
+  static constexpr unsigned kRecentBits = 10;
   static std::size_t recent(std::uint64_t key) {
     return (key * 0x9e3779b97f4a7c15u) >> (64 - kRecentBits);
   }
@@ -85,6 +95,10 @@ class Contexts {
     FunctionId function = 0;
     SiteId site = 0;
     ContextId inside = 0;
+
+    bool is(ContextId from, FunctionId of, SiteId at) const {
+      return outside == from && function == of && site == at && inside != 0;
+    }
   };
   static constexpr std::size_t kRecentCalls = 1024;
   static std::size_t recent(ContextId outside, FunctionId function, SiteId site) {
@@ -99,6 +113,11 @@ class Contexts {
   void changed(ThreadId thread) {
     if (thread < threads_.size()) threads_[thread].known = false;
   }
+  void go_to(ThreadId thread, ContextId context) {
+    threads_[thread].context = context;
+    stacks_.go_to(thread, contexts_[context].stack);
+  }
+  void call(const Event& event, ContextId from);
   ContextId intern(ThreadId thread);
   ContextId look_inside(ContextId outside, ThreadId thread, FunctionId function, SiteId site);
   void release(const Event& event, EventOrdinal ordinal);

@@ -27,10 +27,15 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     if (next.shape == 0 || next.who != thread || next.items != Execution::kAll) break;
     const Pattern& pattern = patterns_.of(next.shape, *shapes[next.shape]);
     items += pattern.items + 2;
-    if (pattern.kind == RecordShape::Kind::kLoop || items > kMostItems) break;
+    if (pattern.kind == RecordShape::Kind::kLoop) {
+      if (next.words[1] > kMostRounds) break;
+      items += next.words[1] * pattern.items;
+    }
+    if (items > kMostItems) break;
     ++count;
     if (pattern.simple && !learns_) to = shadow_.find(pattern, next.words, to);
   }
+  shadow_.ask_for_histories({places_.data(), to});
   return count;
 }
 
@@ -56,7 +61,7 @@ void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* w
   Stamp now = first;
   for (const ShapeItem& item : segment.items) {
     shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
-                   item.event.size);
+                   size_of(item, words));
     now += kNextInRow;
   }
 }
@@ -65,9 +70,20 @@ void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* w
 std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShape& shape,
                                          EventOrdinal ordinal, ContextId context) {
   constexpr std::uint64_t kRounds = 64;
+  Pattern& pattern = patterns_.of(loop.shape, shape);
+  const std::uint64_t all_rounds = loop.words[1];
+  const bool ends_within_a_round = shape.always != 0 && shape.always != pattern.items;
+  const bool fits = ordinal + (kMostRounds + 1) * pattern.items - base_ <= kMaxOrdinal &&
+                    !spots_.full(pattern.items);
+  if (!ends_within_a_round && all_rounds - 1 < kMostRounds && fits) {
+    const std::uint64_t rounds = shape.always != 0 ? all_rounds : all_rounds - 1;
+    const Stamp first = make_stamp(ordinal - base_, row(pattern, loop.shape, shape, context));
+    if (shadow_.stays_in_turn(pattern, shape, loop.words, rounds, first)) {
+      return rounds * pattern.items;
+    }
+  }
   if (!loop_.begin(shape, loop.words)) return 0;
   const std::uint64_t accesses = loop_.accesses();
-  const Pattern& pattern = patterns_.of(loop.shape, shape);
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
@@ -75,7 +91,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
         spots_.full(pattern.items)) {
       start_over(ordinal + done);
     }
-    const SpotId row = spots_.row(loop.shape, shape, actor_, context);
+    const SpotId row = this->row(pattern, loop.shape, shape, context);
     const Stamp first = make_stamp(ordinal + done - base_, row);
     if (rounds != 0 && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);
@@ -133,8 +149,8 @@ void TripleFinder::retire(ThreadId thread) {
   thread_ = kNoThread;
 }
 
-// The numbers are exhausted (sixty-eight thousand million events, a million threads, or sixteen million
-// spots): forget all and go on. A pair that spans this moment is not judged.
+// The numbers are exhausted (sixty-eight thousand million events, a million threads, or eight
+// million spots): forget all and go on. A pair that spans this moment is not judged.
 void TripleFinder::start_over(EventOrdinal ordinal) {
   const ThreadId thread = thread_;
   shadow_.forget_everything();

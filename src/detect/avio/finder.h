@@ -44,9 +44,9 @@ class TripleFinder {
     go_on_with(event.thread, ordinal);
     access(event.kind, event.site, event.address, event.size, ordinal, context);
   }
-  // Executions but loops. First come those that follow, to be looked at: as many as are of one
-  // thread and have everything that their shapes have; their number is returned. Then they come
-  // again, one by one, to execute_expected().
+  // Executions. First come those that follow, to be looked at: as many as are of one thread and
+  // have everything that their shapes have, but no loop that is long; their number is returned.
+  // Then they come again, one by one, to execute_expected(), loops to execute_loop().
   std::size_t expect(std::span<const Execution> executions,
                      std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
   const Pattern& pattern(const Execution& execution) const {
@@ -55,15 +55,21 @@ class TripleFinder {
   [[gnu::always_inline]] void execute_expected(const Execution& segment, const RecordShape& shape,
                                                EventOrdinal ordinal, ContextId context) {
     Pattern& pattern = patterns_.known(segment.shape);
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      pattern.row = spots_.row(segment.shape, shape, actor_, context);
+    execute_from(row(pattern, segment.shape, shape, context), segment, shape, ordinal);
+  }
+  // The same for a call. `inside` gives the context inside of it, from the one outside.
+  template <typename Inside>
+  [[gnu::always_inline]] void execute_call(const Execution& call, const RecordShape& shape,
+                                           EventOrdinal ordinal, ContextId context, Inside inside) {
+    Pattern& pattern = patterns_.known(call.shape);
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context ||
+        pattern.site != call.site) {
+      pattern.row = spots_.row(call.shape, shape, actor_, inside());
       pattern.actor = actor_;
       pattern.context = context;
+      pattern.site = call.site;
     }
-    const Stamp first = make_stamp(ordinal - base_, pattern.row);
-    if (learns_) return one_by_one(shape, segment.words, first);
-    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
-    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+    execute_from(pattern.row, call, shape, ordinal);
   }
   // One alone, of the thread whose turn it is.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
@@ -93,6 +99,24 @@ class TripleFinder {
   static constexpr Actor kNone = ~Actor{0};
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
+  // `row`: the spots of its items.
+  [[gnu::always_inline]] void execute_from(SpotId row, const Execution& segment,
+                                           const RecordShape& shape, EventOrdinal ordinal) {
+    const Pattern& pattern = patterns_.known(segment.shape);
+    const Stamp first = make_stamp(ordinal - base_, row);
+    if (learns_) return one_by_one(shape, segment.words, first);
+    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
+    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+  }
+  // The spots of the pattern's items, for the thread whose turn it is.
+  SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
+    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
+      pattern.row = spots_.row(id, shape, actor_, context);
+      pattern.actor = actor_;
+      pattern.context = context;
+    }
+    return pattern.row;
+  }
   void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);
@@ -109,6 +133,7 @@ class TripleFinder {
   // What the executions that are expected touch; which is next.
   static constexpr std::size_t kMostExecutions = 48;
   static constexpr std::size_t kMostItems = 1 << 16;
+  static constexpr std::uint64_t kMostRounds = 1 << 10;  // of a loop that is expected
   static constexpr std::size_t kPlaces = 192;
   std::array<Stamp*, kPlaces> places_;
   Stamp** next_place_ = nullptr;

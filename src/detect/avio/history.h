@@ -25,16 +25,29 @@
 // one whose value I sees or destroys); in case 5 the first remote read after P.
 //
 // Most locations go to and fro between two threads. So a history is what is known of the thread
-// that had the location before the one that has it now. The last write is apart: it is put down
-// more often than a location passes on (avio/shadow.h). What is known of further threads is apart
-// (Others), and is asked only when one of them comes. A thread that ended can never be I again: its
-// place goes to another. Memory is bounded by the live threads that touched the location.
+// that had the location before the one that has it now:
+//
+//   before   its last access
+//   reader   the access by which the location passed on, if that was a read after a write
+//   write    the last write
+//   others   what is known of further threads (avio/others.h), asked only when one of them comes
+//
+// Each of these is in an array of its own (avio/location.h), and most locations do without the last
+// three. The flags of `before` say which of them are there (kHasReader, kHasWrite, kHasOthers): a
+// reader is not put down while the latest access is that (kIsReader), nor is a write while the
+// latest access or `before` is that (kWrote). Data that one thread writes and another one reads,
+// again and again, are two words.
+//
+// A thread that ended can never be I again: its place goes to another. Memory is bounded by the
+// live threads that touched the location.
 #pragma once
 
+#include "detect/avio/location.h"
 #include "detect/avio/others.h"
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace heddle::avio {
@@ -44,16 +57,8 @@ struct Split {
   Stamp p{}, r{};
 };
 
-// All zero: no thread was there but the one that is. Whoever keeps histories owns their others.
-// Stamps have no flags here.
-struct History {
-  Left before{};  // of the thread that had the location before; none if that has ended
-  OthersId others{};
-
-  bool operator==(const History&) const = default;
-};
-static_assert(sizeof(History) == 24);
-
+// Histories are of locations whose latest access has the flag kHasHistory. Stamps other than that
+// and `before` have no flags.
 class Histories {
  public:
   explicit Histories(const Spots& spots) : spots_(spots), others_(spots) {}
@@ -62,51 +67,147 @@ class Histories {
   void end(Actor actor) { others_.end(actor); }
   bool ended(Actor actor) const { return others_.ended(actor); }
 
-  // The location passes from the thread of `last`, the latest access, to the thread of `now`.
-  // `write` is the last write since a second thread came, unless `last` is that; it is brought up
-  // to date. Returns the P of `now`, 0 if there is none. `split->p` is not 0 when that is one of an
-  // unserializable split.
-  [[gnu::always_inline]] Stamp pass(History& history, Stamp& write, Stamp last, Stamp now,
-                                    Split* split) {
-    const Spot& from = spots_[spot_of(last)];
-    const Spot& to = spots_[spot_of(now)];
-    if (is_write(from.kind)) write = last;
-    Left mine = history.before;
-    if (mine.last == 0 || spots_[spot_of(mine.last)].actor != to.actor) {
-      if (mine.last != 0 || history.others != 0) {
-        mine = others_.swap(history.others, mine, to.actor);
+  // The location passes to another thread. Returns the P of the series' first access, 0 if there is
+  // none. `split->p` is not 0 when that is one of an unserializable split.
+  [[gnu::always_inline]] Stamp pass(Location place, const Series& series, Split* split) {
+    const Past past(place);
+    const Spot& comes = spots_[spot_of(series.first)];
+    Stamp flags = past.before & kHasOthers;
+    Stamp p = plain(past.before);
+    if (p != 0) {
+      if (spots_[spot_of(p)].actor == comes.actor) [[likely]] {
+        judge(past, p, [&] { return past.reader(); }, comes.kind, split);
+      } else {
+        const Left mine = swap(past, comes.actor, &flags);
+        p = mine.last;
+        if (p != 0) judge(past, p, [&] { return mine.reader; }, comes.kind, split);
       }
     }
-    if (mine.last != 0) judge(write, mine, to.kind, split);
-    const bool seen = is_write(from.kind) && is_read(to.kind);
-    history.before = ended(from.actor) ? Left() : Left{last, seen ? now : 0};
-    return mine.last;
+    flags |= put_down_write(past, series);
+    Stamp now = series.last | kHasHistory | (past.last & kHalf);
+    if ((past.last & kWrote) != 0 && is_read(comes.kind)) {
+      if (series.is_one()) {
+        now |= kIsReader;
+      } else {
+        place.reader() = series.first;
+        flags |= kHasReader;
+      }
+    }
+    place.before() = plain(past.last) | (past.last & kWrote) | flags;
+    place.last() = now;
+    return p;
   }
 
-  History copy(const History& history) {
-    History out = history;
-    if (out.others != 0) out.others = others_.copy(out.others);
-    return out;
+  // The location stays with its thread.
+  static void go_on(Location place, const Series& series) {
+    const Stamp last = place.last();
+    const Stamp now = std::max(last & ~kIsReader, series.last | (last & (kHasHistory | kHalf)));
+    if ((last & kHasHistory) != 0) {
+      if ((last & kIsReader) != 0) {
+        place.reader() = plain(last);
+        place.before() |= kHasReader;
+      }
+      if ((now & kWrote) == 0) {
+        const Stamp wrote = std::max((last & kWrote) != 0 ? plain(last) : 0, series.write);
+        if (wrote != 0) note_write(place, wrote);
+      }
+    }
+    place.last() = now;
   }
-  void drop(History& history) {
-    if (history.others != 0) others_.drop(history.others);
-    history = History();
+
+  // Gives `to`, whose latest access is the same, the same history.
+  void copy(Location from, Location to) {
+    const Stamp before = from.before();
+    to.before() = before;
+    if ((before & kHasReader) != 0) to.reader() = from.reader();
+    if ((before & kHasWrite) != 0) to.write() = from.write();
+    if ((before & kHasOthers) != 0) to.others() = others_.copy(from.others());
+  }
+  void drop(Location place) {
+    if ((place.before() & kHasOthers) != 0) others_.drop(place.others());
+    place.before() = 0;
+  }
+  // Both have the same past, and it is one of no more than two threads.
+  static bool alike(Location one, Location other) {
+    const Stamp before = one.before();
+    if (one.last() != other.last() || before != other.before()) return false;
+    return (before & kHasOthers) == 0 &&
+           ((before & kHasReader) == 0 || one.reader() == other.reader()) &&
+           ((before & kHasWrite) == 0 || one.write() == other.write());
   }
 
   void forget_everything() { others_.forget_everything(); }
   std::size_t bytes() const { return others_.bytes(); }
 
  private:
-  [[gnu::always_inline]] void judge(Stamp write, const Left& mine, EventKind now,
+  // What was before the location passes on.
+  struct Past {
+    explicit Past(Location of)
+        : place(of), last(of.last()), before((last & kHasHistory) != 0 ? of.before() : 0) {}
+
+    Stamp reader() const {
+      if ((last & kIsReader) != 0) return plain(last);
+      return (before & kHasReader) != 0 ? place.reader() : 0;
+    }
+    Stamp write() const {
+      if ((last & kWrote) != 0) return plain(last);
+      const Stamp of_before = (before & kWrote) != 0 ? plain(before) : 0;
+      return (before & kHasWrite) != 0 ? std::max(place.write(), of_before) : of_before;
+    }
+
+    Location place;
+    Stamp last;
+    Stamp before;
+  };
+
+  // What is known of the thread that comes, if it did not have the location just before. `flags`:
+  // kHasOthers while there are others.
+  Left swap(const Past& past, Actor comes, Stamp* flags) {
+    OthersId& others = past.place.others();
+    if (*flags == 0) {
+      if (ended(spots_[spot_of(past.before)].actor)) return {};
+      others = 0;
+    }
+    const Left mine = others_.swap(others, {plain(past.before), past.reader()}, comes);
+    *flags = others != 0 ? kHasOthers : 0;
+    return mine;
+  }
+
+  // The last write, unless it will be the latest access or `before`. Returns kHasWrite if it is
+  // put down.
+  static Stamp put_down_write(const Past& past, const Series& series) {
+    if ((series.last & kWrote) != 0) return 0;
+    if (series.write != 0) {
+      past.place.write() = series.write;
+      return kHasWrite;
+    }
+    if ((past.last & kWrote) != 0) return 0;
+    const Stamp write = past.write();
+    if (write == 0) return 0;
+    past.place.write() = write;
+    return kHasWrite;
+  }
+  static void note_write(Location place, Stamp write) {
+    const Stamp before = place.before();
+    place.write() = (before & kHasWrite) != 0 ? std::max(place.write(), write) : write;
+    place.before() = before | kHasWrite;
+  }
+
+  template <typename Reader>
+  [[gnu::always_inline]] void judge(const Past& past, Stamp p, Reader reader, EventKind now,
                                     Split* split) const {
-    const bool p_writes = is_write(spots_[spot_of(mine.last)].kind);
+    const bool p_writes = is_write(spots_[spot_of(p)].kind);
     if (p_writes && !is_read(now)) {
-      if (mine.reader != 0) *split = {SplitCase::kWriteReadWrite, mine.last, mine.reader};
-    } else if (write > mine.last) {
+      const Stamp r = reader();
+      if (r != 0) *split = {SplitCase::kWriteReadWrite, p, r};
+      return;
+    }
+    const Stamp write = past.write();
+    if (write > p) {
       *split = {p_writes       ? SplitCase::kWriteWriteRead
                 : is_read(now) ? SplitCase::kReadWriteRead
                                : SplitCase::kReadWriteWrite,
-                mine.last, write};
+                p, write};
     }
   }
 

@@ -22,6 +22,16 @@ T* reserve(std::size_t bytes) {
   return static_cast<T*>(memory);
 }
 
+// Of kBlock bytes, at a multiple of kBlockAlignment.
+std::byte* reserve_block() {
+  constexpr std::size_t kEnough = kBlock + kBlockAlignment;
+  auto* const memory = reserve<std::byte>(kEnough);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory) % kBlockAlignment;
+  if (before != 0) munmap(memory, before);
+  munmap(memory + before + kBlock, kEnough - before - kBlock);
+  return memory + before;
+}
+
 constexpr std::size_t kTableBytes = sizeof(std::byte*) << (Pages::kAddressBits - kChunkBits);
 
 // Where the states of the bytes [from, to) of a chunk are: pieces of its block.
@@ -30,13 +40,11 @@ void visit_pieces(std::size_t from, std::size_t to, Visit visit) {
   struct Array {
     std::size_t start, times;
   };
-  constexpr std::array<Array, 3> kArrays{{{0, 1}, {kSecond, 1}, {kBytes, sizeof(Stamp)}}};
-  for (const Array& array : kArrays) {
+  constexpr std::array<Array, 3> kStamps{{{0, 1}, {kSecond, 1}, {kBytes, sizeof(Stamp)}}};
+  for (const Array& array : kStamps) {
     const std::size_t start = array.start + from * array.times;
     const std::size_t size = (to - from) * array.times;
-    visit(start, size);
-    visit(kWrite + start, size);
-    visit(kHistory + kHistoryTimes * start, kHistoryTimes * size);
+    for (std::size_t part = 0; part < kArrays; ++part) visit(part * kArray + start, size);
   }
 }
 
@@ -57,27 +65,17 @@ std::byte* Pages::find_chunk(std::uint64_t number) const {
 }
 
 std::byte* Pages::make_chunk(std::uint64_t number) {
-  auto* const chunk = reserve<std::byte>(kBlock);
+  std::byte* const chunk = reserve_block();
   (number >> (kAddressBits - kChunkBits) == 0 ? table_[number] : far_[number]) = chunk;
   chunks_.emplace_back(number, chunk);
   return chunk;
-}
-
-void Pages::copy_history(Location from, Location to) {
-  to.write() = from.write();
-  to.history() = histories_.copy(from.history());
-}
-
-void Pages::drop_history(Location location) {
-  location.write() = 0;
-  histories_.drop(location.history());
 }
 
 void Pages::split(Location cell) {
   const Location second = cell.second_half();
   cell.last() |= kHalf;
   second.last() = cell.last();
-  if ((cell.last() & kHasHistory) != 0) copy_history(cell, second);
+  if ((cell.last() & kHasHistory) != 0) histories_.copy(cell, second);
 }
 
 Location Pages::by_bytes(Location half) {
@@ -87,16 +85,16 @@ Location Pages::by_bytes(Location half) {
   Location byte = bytes;
   for (int n = 0; n < 4; ++n, byte = byte.next()) {
     byte.last() = last & ~kHalf;
-    if ((last & kHasHistory) != 0) copy_history(half, byte);
+    if ((last & kHasHistory) != 0) histories_.copy(half, byte);
   }
-  if ((last & kHasHistory) != 0) drop_history(half);
+  if ((last & kHasHistory) != 0) histories_.drop(half);
   half.last() = kByBytes;
   return bytes;
 }
 
 // Forgets a location that is not kept by bytes.
 void Pages::clear(Location location, Stamp untouched) {
-  if ((location.last() & kHasHistory) != 0) drop_history(location);
+  if ((location.last() & kHasHistory) != 0) histories_.drop(location);
   location.last() = untouched;
 }
 
@@ -131,7 +129,7 @@ void Pages::forget_in_page(std::byte* chunk, std::size_t from, std::size_t to) {
     const std::size_t end = std::min(to, cell + 8);
     const auto mask =
         static_cast<std::uint8_t>((0xffu << (at - cell)) & (0xffu >> (cell + 8 - end)));
-    forget_cell({chunk, cell}, mask);
+    forget_cell(Location::of(chunk, cell), mask);
     at = end;
   }
 }
@@ -202,7 +200,7 @@ std::size_t Pages::shared() const {
         at += kPageSize - sizeof(Stamp);
         continue;
       }
-      const Location cell{chunk, at};
+      const Location cell = Location::of(chunk, at);
       if ((cell.last() & kHalf) == 0) {
         add(cell);
       } else {

@@ -5,17 +5,19 @@
 namespace heddle::avio {
 namespace {
 
+constexpr std::uint32_t kCell = 1u << kCellBits;
+
 // What there is to do besides replacing the stamp depends on the flags of a location: a write that
 // is followed by a read has to be put down where there is a history.
 std::uint8_t flags_end(const PatternTouch& touch) {
-  static_assert(kWrote == 1 && kHasHistory == 2 && kHalf == 4);
+  static_assert(kWrote == 1 && kHasHistory == 2 && kHalf == 4 && kIsReader > kHalf);
   if (touch.write == 0) return kWrote + kHasHistory;
   return touch.write == touch.last + 1 ? kHalf : kHasHistory;
 }
 
 void prepare(PatternTouch& touch) {
   const bool half = touch.size == 4;
-  const bool simple = touch.size == 8 || half || touch.size == 1;
+  const bool simple = touch.size_word == 0 && (touch.size == 8 || half || touch.size == 1);
   touch.flags_end = flags_end(touch);
   touch.flags = half ? kHalf : 0;
   touch.now = touch.series(0).last | touch.flags;
@@ -32,29 +34,39 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
   pattern.known = true;
   pattern.kind = shape.kind;
   pattern.items = static_cast<std::uint32_t>(shape.items.size());
+  const bool loop = shape.kind == RecordShape::Kind::kLoop;
   const auto moves_alike = [&](std::size_t a, std::size_t b) {
-    return shape.kind != RecordShape::Kind::kLoop ||
-           (shape.steps[a].distance == shape.steps[b].distance &&
-            shape.steps[a].word == shape.steps[b].word);
+    return !loop || (shape.steps[a].distance == shape.steps[b].distance &&
+                     shape.steps[a].word == shape.steps[b].word);
   };
   for (std::uint32_t i = 0; i < pattern.items; ++i) {
     const ShapeItem& item = shape.items[i];
-    const auto same = [&](const PatternTouch& touch) {
-      return touch.offset == item.event.address && touch.base == item.base &&
-             touch.size == item.event.size && moves_alike(touch.first, i);
-    };
-    auto touch = std::find_if(pattern.touches.begin(), pattern.touches.end(), same);
-    if (touch == pattern.touches.end()) {
-      PatternTouch made;
-      made.offset = item.event.address;
-      made.base = item.base;
-      made.size = item.event.size;
-      made.first = i;
-      pattern.touches.push_back(made);
-      touch = pattern.touches.end() - 1;
+    const bool range = item.size_word != 0;
+    const std::uint32_t whole = range ? 1 : item.event.size;
+    const bool cells = !loop && whole % kCell == 0 && whole <= Pattern::kMostCells * kCell;
+    const std::uint32_t size = cells ? kCell : whole;
+    for (std::uint32_t part = 0; part < whole; part += size) {
+      const Address offset = item.event.address + part;
+      const auto same = [&](const PatternTouch& touch) {
+        return touch.offset == offset && touch.base == item.base && touch.size == size &&
+               touch.size_word == item.size_word && moves_alike(touch.first, i);
+      };
+      auto touch = std::find_if(pattern.touches.begin(), pattern.touches.end(), same);
+      if (touch == pattern.touches.end()) {
+        PatternTouch made;
+        made.offset = offset;
+        made.base = item.base;
+        made.size = size;
+        made.size_word = item.size_word;
+        made.part = part;
+        made.whole = whole;
+        made.first = i;
+        pattern.touches.push_back(made);
+        touch = pattern.touches.end() - 1;
+      }
+      touch->last = i;
+      if (is_write(item.event.kind)) touch->write = i + 1;
     }
-    touch->last = i;
-    if (is_write(item.event.kind)) touch->write = i + 1;
   }
   for (PatternTouch& touch : pattern.touches) prepare(touch);
   const bool segment =

@@ -2,7 +2,8 @@
 //
 // Within the execution of a segment, or a round of a loop, nobody else comes between. So several
 // accesses to the same bytes are one *touch* of the pattern, and its first access, its last one and
-// its last write are all that counts of it.
+// its last write are all that counts of it. An access of a segment to a few whole cells, a small
+// object that is copied, say, is a touch of each of them.
 #pragma once
 
 #include "detect/avio/pages.h"
@@ -15,20 +16,25 @@
 namespace heddle::avio {
 
 struct PatternTouch {
-  Address offset{};      // added to the word …
-  std::uint32_t base{};  // … with this number
-  std::uint32_t size{};
-  std::uint32_t first{}, last{};  // items
-  std::uint32_t write{};          // the last item that writes, plus one; 0 = none
-
   // What the Shadow needs for the way of nearly all accesses: to a location of the same size as the
   // access, which stays with the thread.
+  Address offset{};      // added to the word …
+  std::uint32_t base{};  // … with this number
+  std::uint32_t array{};
+  std::uint32_t in_chunk{};
+  std::uint8_t shift{};
+  std::uint8_t second{};
   std::uint8_t flags{};      // what a location's flags are compared with …
   std::uint8_t flags_end{};  // … and when there is more to do than to replace its stamp
-  std::uint8_t shift{};
-  std::uint32_t in_chunk{}, second{}, array{};
-  Address unlikely{};  // bits that no address of such a location has
-  Stamp now{};         // the last access, less the stamp of the first item
+  Address unlikely{};        // bits that no address of such a location has
+  Stamp now{};               // the last access, less the stamp of the first item
+
+  std::uint32_t size{};
+  std::uint32_t size_word{};      // has the size, plus one, if it is not 0
+  std::uint32_t part{};           // bytes of the first item that come before …
+  std::uint32_t whole{};          // … and all of them
+  std::uint32_t first{}, last{};  // items
+  std::uint32_t write{};          // the last item that writes, plus one; 0 = none
 
   // `start` is the first access of all.
   Series series(Stamp start) const {
@@ -43,6 +49,7 @@ struct PatternTouch {
 
 struct Pattern {
   static constexpr std::size_t kMostTouches = 64;
+  static constexpr std::uint32_t kMostCells = 8;  // of an access that is several touches
 
   bool known{};
   bool simple{};  // a segment or a call of no more than kMostTouches
@@ -50,10 +57,12 @@ struct Pattern {
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
 
-  // The spots of the execution before: of the first item, for that thread in that context.
+  // The spots of the execution before: of the first item, for that thread in that context; of a
+  // call, outside of it, and from that site.
   SpotId row{};
   Actor actor{};
   ContextId context{};
+  SiteId site{};
 };
 
 class Patterns {

@@ -89,6 +89,17 @@ class Shadow {
     }
     return to;
   }
+  // Asks for the histories of locations that are about to pass to this thread, if there were some
+  // just before.
+  [[gnu::always_inline]] void ask_for_histories(std::span<Stamp* const> found) {
+    if (passed_ == 0) return;
+    passed_ = 0;
+    const Stamp turn = turn_;
+    for (const Stamp* const last : found) {
+      const bool passes = (*last & kHasHistory) != 0 && *last < turn;
+      __builtin_prefetch(passes ? last + kArray / sizeof(Stamp) : last, 1);
+    }
+  }
   // The execution. `first` is its first access.
   [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
                                          Stamp first, Stamp** found) {
@@ -108,14 +119,8 @@ class Shadow {
           *last = now | (before & kHasHistory);
           continue;
         }
-        if (flags == (kWrote | kHasHistory) && touch.write == 0) {
-          last[kWrite / sizeof(Stamp)] = plain(before);
-          *last = now | kHasHistory;
-          continue;
-        }
       }
-      if (last != &nowhere_ && come(touch, words, first)) continue;
-      slowly(touch, words, first);
+      if (last == &nowhere_ || !meet(touch, words, first, {last})) slowly(touch, words, first);
     }
     return found;
   }
@@ -126,6 +131,11 @@ class Shadow {
   // of it does. Then the accesses have to come round by round; what was done already does no harm.
   bool stays(const Pattern& loop, std::span<const LoopWalk::Moving> items, std::uint64_t rounds,
              Stamp first);
+
+  // The same for what most short loops do: to go through cells one after the other that were
+  // accessed in this turn before. `words` is the loop's record.
+  bool stays_in_turn(const Pattern& pattern, const RecordShape& loop, const std::uint64_t* words,
+                     std::uint64_t rounds, Stamp first) const;
 
   // For an access that is about to come. Inlined, because the compiler takes a function that does
   // nothing but prefetch for one that does nothing.
@@ -151,12 +161,15 @@ class Shadow {
   static constexpr std::uint8_t kHigh = 0xf0;
   static constexpr std::uint8_t kAllBytes = 0xff;
 
+  // How many locations an access concerns: one, a few whole cells, or more.
+  enum class Reach : std::uint8_t { kOne, kCells, kMany };
+
   struct Visit {  // accesses, at one of their cells
     const Series& series;
-    Address address{};
+    Address address{};  // what the first one accesses as a whole
     std::uint32_t size{};
-    std::uint64_t cell = address >> kCellBits;
-    bool alone = true;  // they concern one location only
+    std::uint64_t cell{};
+    Reach reach{};
   };
 
   bool is_simple(Address address, std::uint32_t size) const {
@@ -182,32 +195,30 @@ class Shadow {
   }
   void note_pair(Stamp before, Stamp now) { pairs_->note(spot(before).site, spot(now).site); }
 
-  // The location stays with the thread. While its latest access is a write nothing else has to know
-  // of that.
-  static void go_on(Location place, const Series& series) {
-    const Stamp before = place.last();
-    const Stamp now = std::max(before, series.last | (before & (kHasHistory | kHalf)));
-    if ((now & (kHasHistory | kWrote)) == kHasHistory) {
-      const Stamp wrote = std::max((before & kWrote) != 0 ? plain(before) : 0, series.write);
-      if (wrote != 0) place.write() = std::max(place.write(), wrote);
-    }
-    place.last() = now;
-  }
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
-  bool come(const Series& series, Address address, std::uint32_t size, Location place);
-  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first);
+  bool come(const Visit& visit, Address address, std::uint32_t size, Location place);
+  // A touch of which there is more to do than to replace the stamp. False: as for come().
+  bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
-  void visit_cells(const Series& series, Address address, std::uint32_t size);
+  // The bytes of an access, or some of those of `whole`.
+  struct Bytes {
+    Address address{};
+    std::uint32_t size{};
+  };
+  void visit_cells(const Series& series, Bytes bytes, Bytes whole);
   void visit(const Visit& visit, std::uint8_t mask);
   void visit_half(const Visit& visit, Location half, std::uint8_t mask);
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
   void pass(const Visit& visit, std::uint8_t mask, Location place);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
-  void found_first(const Visit& visit, std::uint8_t mask, const Split& split);
+  bool was_completed(const Visit& visit, const Split& split);
+  bool found_first(const Visit& visit, std::uint8_t mask, const Split& split);
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
   bool stays(Location location, const Sweep& sweep) const;
+  bool stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
+                     Stamp first, Stamp round_length) const;
 
   // Triples whose like was found before: most come again and again. The case follows from the
   // spots.
@@ -218,6 +229,17 @@ class Shadow {
   static constexpr std::size_t kKnown = 1024;
   Known& known(SpotId p, SpotId r, SpotId i) { return known_[(p * 5u + r * 3u + i) % kKnown]; }
 
+  // The splits that an access of a few cells has completed so far: it may complete the same one in
+  // several cells.
+  struct Completed {
+    static constexpr std::size_t kMost = Pattern::kMostCells;
+
+    Stamp i{};
+    std::size_t count{};
+    bool sink_knows{};  // it was asked about further ones
+    std::array<Split, kMost> splits;
+  };
+
   const Granules granules_;
   const unsigned cell_shift_;
   const Address never_simple_;  // all bits when accesses have to be rounded to granules
@@ -227,8 +249,10 @@ class Shadow {
   Actor actor_ = 0;
   Stamp turn_ = ~Stamp{0};  // older than every stamp of the turn
   Histories histories_;
+  std::size_t passed_ = 0;  // locations, since it was asked for histories
   Pages pages_;
   std::array<Known, kKnown> known_{};
+  Completed completed_;
   Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched
 };
 

@@ -13,8 +13,8 @@ SpotId Spots::look_up(const Row& row, const RecordShape& shape) {
   const auto [at, is_new] = rows_.try_emplace(row, static_cast<SpotId>(spots_.size()));
   if (is_new) {
     for (const ShapeItem& item : shape.items) {
-      spots_.push_back(
-          {row.actor, item.event.site, row.context, item.event.kind, item.event.size > 8});
+      const bool wide = item.event.size > 8 || item.size_word != 0;
+      spots_.push_back({row.actor, item.event.site, row.context, item.event.kind, wide});
     }
   }
   recent_rows_[recent(row)] = {row, at->second};

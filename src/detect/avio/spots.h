@@ -1,8 +1,8 @@
 // Spots: who accesses, how, and from where (thread, kind of access, site, call stack and locks), as
 // one small number.
 //
-// The front of the shadow keeps two accesses for every four bytes of the program and stores one for
-// every access of it, so an access has to be small there: its ordinal and its spot share a word.
+// The shadow keeps up to two accesses for every location of the program and stores one for every
+// access to it, so an access has to be small there: its ordinal and its spot share a word.
 // Memory grows with the distinct spots, not with the length of the run.
 #pragma once
 
@@ -26,7 +26,7 @@ struct Spot {
   SiteId site{};
   ContextId context{};
   EventKind kind{};
-  bool wide{};  // accesses more than a cell has bytes
+  bool wide{};  // may access more than a cell has bytes
 
   bool operator==(const Spot&) const = default;
   template <typename H>
@@ -37,7 +37,7 @@ struct Spot {
 
 class Spots {
  public:
-  static constexpr unsigned kBits = 24;
+  static constexpr unsigned kBits = 23;
 
   Spots() : spots_(1) {}
 
@@ -60,7 +60,8 @@ class Spots {
   void clear();
 
  private:
-  static constexpr std::size_t kRecent = 4096;
+  static constexpr std::size_t kRecent = 8192;
+  static constexpr std::size_t kRecentRows = 4096;
   static std::size_t recent(const Spot& spot) {
     const std::uint32_t from = spot.context * 0x9e3779b1u + spot.actor * 0x85ebca6bu;
     return ((from >> 16) + std::size_t{spot.site} * 4 + static_cast<std::size_t>(spot.kind)) %
@@ -90,7 +91,7 @@ class Spots {
 
   std::vector<Spot> spots_;
   std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
-  std::array<RecentRow, kRecent> recent_rows_{};
+  std::array<RecentRow, kRecentRows> recent_rows_{};
   absl::flat_hash_map<Spot, SpotId> ids_;
   absl::flat_hash_map<Row, SpotId> rows_;
 };

@@ -1,4 +1,4 @@
-// Stamp: one access in one word: its ordinal plus one, its spot (avio/spots.h), and three bits for
+// Stamp: one access in one word: its ordinal plus one, its spot (avio/spots.h), and four bits for
 // whoever keeps it. 0 = no access. Stamps are less than 2^63, so that they can be compared as
 // signed numbers, too, which vector instructions do faster.
 #pragma once
@@ -11,10 +11,16 @@ namespace heddle::avio {
 
 using Stamp = std::uint64_t;
 
-inline constexpr unsigned kFlagBits = 3;
-inline constexpr Stamp kWrote = 1;       // the access writes
+inline constexpr unsigned kFlagBits = 4;
+inline constexpr Stamp kWrote = 1;  // the access writes
+// Of the latest access to a location:
 inline constexpr Stamp kHasHistory = 2;  // several threads have come to this location
 inline constexpr Stamp kHalf = 4;        // the location is half of an 8-byte cell
+inline constexpr Stamp kIsReader = 8;    // it is the `reader` of the history
+// Of the latest access of the thread that had the location before (avio/history.h):
+inline constexpr Stamp kHasReader = 2;
+inline constexpr Stamp kHasWrite = 4;
+inline constexpr Stamp kHasOthers = 8;
 inline constexpr Stamp kFlags = (Stamp{1} << kFlagBits) - 1;
 
 inline constexpr unsigned kOrdinalShift = Spots::kBits + kFlagBits;
@@ -22,9 +28,6 @@ inline constexpr std::uint64_t kMaxOrdinal = (std::uint64_t{1} << (63 - kOrdinal
 
 constexpr Stamp make_stamp(std::uint64_t ordinal, SpotId spot) {
   return (ordinal + 1) << kOrdinalShift | std::uint64_t{spot} << kFlagBits;
-}
-constexpr Stamp make_stamp(std::uint64_t ordinal, SpotId spot, bool writes) {
-  return make_stamp(ordinal, spot) | (writes ? kWrote : 0);
 }
 // Of accesses that follow one another and whose spots do, too: what one stamp has more than the one
 // before.
@@ -49,6 +52,7 @@ struct Series {
   static Series of(Stamp access, bool writes) {
     return {access, writes ? access | kWrote : access, writes ? access : 0};
   }
+  bool is_one() const { return first == plain(last); }
 };
 
 }  // namespace heddle::avio

@@ -2,6 +2,7 @@
 #include "detect/avio/twin.h"
 
 #include "base/test_seed.h"
+#include "detect/avio/avio.h"
 #include "detect/avio/finder.h"
 #include "detect/avio/pair_log.h"
 
@@ -19,7 +20,8 @@ namespace {
 struct Shape {
   unsigned threads, length, span;
   bool blocks, rebirth;
-  unsigned turn = 1;  // how many events a thread makes in a row, about
+  unsigned turn = 1;   // how many events a thread makes in a row, about
+  bool cells = false;  // executions access whole cells only
 };
 
 Event random_event(std::mt19937& random, const Shape& shape, ThreadId before) {
@@ -160,7 +162,7 @@ TEST(AvioTwin, RandomTracesGiveIdenticalTriples) {
 // and some of them are loops.
 class Executed {
  public:
-  Executed(std::mt19937& random, const Shape& shape) : random_(random) {
+  Executed(std::mt19937& random, const Shape& shape) : random_(random), cells_(shape.cells) {
     ThreadId thread = 0;
     while (events.size() < shape.length) {
       Event event = random_event(random_, shape, thread);
@@ -175,7 +177,10 @@ class Executed {
         event = random_event(random_, shape, thread);
         if (!is_access(event.kind)) continue;
         event.thread = thread;
-        if (plain) {
+        if (shape.cells) {
+          event.size = 8 * (1 + below(3)) & 0x1f;
+          event.address -= event.address % 8;
+        } else if (plain) {
           event.size = below(2) == 0 ? 4 : 8;
           event.address -= event.address % event.size;
         }
@@ -215,16 +220,22 @@ class Executed {
     EXPECT_EQ(ordinal, events.size());
   }
 
-  // Segments are expected, several at a time, before they come.
-  void run_expected(TripleFinder& finder) const {
-    std::vector<Execution> executions;
-    std::vector<const RecordShape*> shapes{nullptr};
+  // All of them, but for events, which are in `others`.
+  void list(std::vector<Execution>& executions, std::vector<const RecordShape*>& shapes) const {
+    shapes.push_back(nullptr);
     for (const Step& step : steps_) {
       const auto id = static_cast<ShapeId>(shapes.size());
       shapes.push_back(step.shape.get());
       executions.push_back(step.shape != nullptr ? Execution::of(id, step.thread, step.words.data())
                                                  : Execution::events(1));
     }
+  }
+
+  // Several at a time are expected before they come.
+  void run_expected(TripleFinder& finder) const {
+    std::vector<Execution> executions;
+    std::vector<const RecordShape*> shapes;
+    list(executions, shapes);
     EventOrdinal ordinal = 0;
     for (std::span<const Execution> rest = executions; !rest.empty();) {
       const Execution& next = rest.front();
@@ -236,19 +247,23 @@ class Executed {
       const std::size_t expected = finder.expect(rest, shapes, ordinal);
       for (const Execution& execution : rest.first(expected)) {
         const RecordShape& shape = *shapes[execution.shape];
+        if (shape.kind == RecordShape::Kind::kLoop) {
+          ordinal += finder.execute_loop(execution, shape, ordinal, 0);
+          continue;
+        }
         finder.execute_expected(execution, shape, ordinal, 0);
         ordinal += shape.items.size();
       }
-      if (expected == 0) {
-        ordinal += finder.execute_loop(next, *shapes[next.shape], ordinal, 0);
-      }
-      rest = rest.subspan(std::max<std::size_t>(expected, 1));
+      ASSERT_GT(expected, 0u);
+      rest = rest.subspan(expected);
     }
     EXPECT_EQ(ordinal, events.size());
   }
 
   std::vector<Event> events;
+  std::vector<Event> others;  // those that are not accesses
   std::size_t loops = 0;
+  std::size_t ranges = 0;
 
  private:
   struct Step {
@@ -261,6 +276,7 @@ class Executed {
 
   void other(const Event& event) {
     events.push_back(event);
+    others.push_back(event);
     steps_.emplace_back();
   }
 
@@ -284,9 +300,23 @@ class Executed {
     return made;
   }
 
+  // Some leave the sizes of some accesses to the record.
   void segment(const std::vector<Event>& body) {
-    step(body, 1).shape->kind = RecordShape::Kind::kSegment;
+    Step& made = step(body, 1);
+    made.shape->kind = RecordShape::Kind::kSegment;
     events.insert(events.end(), body.begin(), body.end());
+    if (below(3) != 0 || cells_) return;
+    Event* event = &events[events.size() - body.size()];
+    for (ShapeItem& item : made.shape->items) {
+      if (below(2) == 0) {
+        event->size = below(41) & 0x3f;
+        item.event.size = below(2) & 1;
+        item.size_word = static_cast<std::uint32_t>(made.words.size());
+        made.words.push_back(event->size + 1);
+        ++ranges;
+      }
+      ++event;
+    }
   }
 
   void loop(const std::vector<Event>& body) {
@@ -310,6 +340,7 @@ class Executed {
   }
 
   std::mt19937& random_;
+  const bool cells_;
   std::vector<Step> steps_;
 };
 
@@ -319,6 +350,7 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   std::mt19937 random(seed);
   std::size_t total = 0;
   std::size_t loops = 0;
+  std::size_t ranges = 0;
   for (int round = 0; round < 10'000; ++round) {
     Shape shape;
     shape.threads = 2 + static_cast<unsigned>(random() % 4);
@@ -327,6 +359,7 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
     shape.blocks = random() % 2 == 0;
     shape.rebirth = random() % 4 == 0;
     shape.turn = 1 + static_cast<unsigned>(random() % 4);
+    shape.cells = random() % 4 == 0;
     const Executed executed(random, shape);
     const unsigned granule = random() % 4 == 0 ? 8 : 1;
     Sink sink(granule);
@@ -339,10 +372,55 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
     const auto expected = twin::verdict(executed.events, granule).triples;
     total += expected.size();
     loops += executed.loops;
+    ranges += executed.ranges;
     ASSERT_EQ(sink.out, expected) << "round " << round << "\n" << print(executed.events);
   }
   EXPECT_GT(total, 20'000u) << "the traces must contain what is compared";
   EXPECT_GT(loops, 5'000u);
+  EXPECT_GT(ranges, 5'000u);
+}
+
+// How often each case was found, as `finish()` tells.
+std::map<std::string, std::uint64_t> counts(Avio& avio) {
+  std::map<std::string, std::uint64_t> out;
+  for (const Finding& finding : avio.finish()) out[finding.summary] += finding.count;
+  return out;
+}
+
+// An access that completes a split is one instance, however many bytes it concerns.
+TEST(AvioTwin, ExecutionsGiveTheCountsOfTheirEvents) {
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  const Catalog catalog;
+  std::uint64_t total = 0;
+  for (int round = 0; round < 2'000; ++round) {
+    Shape shape;
+    shape.threads = 2 + static_cast<unsigned>(random() % 4);
+    shape.length = 20 + static_cast<unsigned>(random() % 100);
+    shape.span = round % 2 == 0 ? 8 : 40;
+    shape.blocks = random() % 2 == 0;
+    shape.rebirth = random() % 4 == 0;
+    shape.turn = 1 + static_cast<unsigned>(random() % 4);
+    shape.cells = random() % 4 == 0;
+    const Executed executed(random, shape);
+    std::vector<Execution> executions;
+    std::vector<const RecordShape*> shapes;
+    executed.list(executions, shapes);
+    Avio from_events(catalog, {});
+    Avio from_executions(catalog, {});
+    EventOrdinal ordinal = 0;
+    for (int again = 0; again < 3; ++again) {  // what was found before is counted in another way
+      from_events.on(executed.events, ordinal);
+      ordinal =
+          from_executions.on_executions({executions, executed.others, shapes, false}, ordinal);
+    }
+    const auto expected = counts(from_events);
+    for (const auto& [summary, count] : expected) total += count;
+    ASSERT_EQ(counts(from_executions), expected) << "round " << round << "\n"
+                                                 << print(executed.events);
+  }
+  EXPECT_GT(total, 10'000u);
 }
 
 // Many short-lived threads on few bytes: slots of ended threads are thrown out and re-used.
