@@ -435,17 +435,12 @@ void Online::collect_when_due() {
   if (units_.unit_bytes() >= collect_units_at_) {
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
-      const auto cells = [&](bool weak) {
-        blocks_.for_each_cell([&](Cell& cell, AccessRef, ThreadId, Address, std::uint32_t) {
-          if (is_weak(cell) != weak) return;
-          UnitId unit = cell.unit;
-          weak ? renumbering.weak(unit) : renumbering.unit(unit);
-          cell.unit = unit & kMaxUnit;
-          if (unit == 0) cell = Cell();
-        });
-      };
-      cells(false);
-      cells(true);
+      blocks_.for_each_cell([&](Cell& cell, AccessRef, ThreadId, Address, std::uint32_t) {
+        UnitId unit = cell.unit;
+        is_weak(cell) ? renumbering.weak(unit) : renumbering.unit(unit);
+        cell.unit = unit & kMaxUnit;
+        if (unit == 0) cell = Cell();
+      });
       for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
     blocks_.shrink();
