@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include <malloc.h>
+
 namespace heddle::svd {
 
 Blocks::Blocks(std::uint32_t block_size)
@@ -46,6 +48,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     plane = page.planes.size();
     page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
     ++planes_of_[thread];
+    bytes_ += bytes_of(page.planes.back(), page);
   }
   Near& near = (*near_)[number % kNear];
   near.begin = number << kPageShift;
@@ -66,9 +69,11 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   return near;
 }
 
-AccessRef* Blocks::make_accesses(const Near& near) {
+Accesses* Blocks::make_accesses(const Near& near) {
   Plane& plane = near.page->planes[near.plane];
-  plane.accesses = std::make_unique<AccessRef[]>(near.page->cell_count());
+  bytes_ -= bytes_of(plane, *near.page);
+  plane.accesses = std::make_unique<Accesses>(near.page->cell_count());
+  bytes_ += bytes_of(plane, *near.page);
   return plane.accesses.get();
 }
 
@@ -77,17 +82,16 @@ void Blocks::split(std::uint64_t number, Page& page) {
   far(number, page);
   const std::uint64_t count = kPageBytes >> block_shift_;
   const unsigned copies_shift = page.shift - block_shift_;
-  const auto copied = [&](auto& from) {
-    if (from == nullptr) return;
-    auto to = std::make_unique<std::remove_reference_t<decltype(from[0])>[]>(count);
-    for (std::uint64_t i = 0; i < count; ++i) to[i] = from[i >> copies_shift];
-    from = std::move(to);
-  };
   for (Plane& plane : page.planes) {
-    copied(plane.cells);
-    copied(plane.accesses);
+    bytes_ -= bytes_of(plane, page);
+    auto cells = std::make_unique<Cell[]>(count);
+    for (std::uint64_t i = 0; i < count; ++i) cells[i] = plane.cells[i >> copies_shift];
+    plane.cells = std::move(cells);
+    if (plane.accesses != nullptr)
+      plane.accesses = std::make_unique<Accesses>(plane.accesses->split(1u << copies_shift));
   }
   page.shift = block_shift_;
+  for (const Plane& plane : page.planes) bytes_ += bytes_of(plane, page);
 }
 
 // Whether any plane is left.
@@ -96,6 +100,7 @@ bool Blocks::drop_planes(std::uint64_t number, Page& page, Drop drop) {
   const auto dropped = [&](const Plane& plane) {
     if (!drop(plane)) return false;
     --planes_of_[plane.thread];
+    bytes_ -= bytes_of(plane, page);
     return true;
   };
   if (std::none_of(page.planes.begin(), page.planes.end(), drop)) return !page.planes.empty();
@@ -144,10 +149,10 @@ void Blocks::drop(ThreadId thread) {
   if (thread >= nearest_.size() || nearest_[thread] == nullptr) return;
   nearest_[thread] = nullptr;
   if (current_ == thread) current_ = ~0u;
-  if (planes_of_[thread] > pages_.size() / 8) shrink();
+  if (planes_of_[thread] > pages_.size() / 8) drop_idle_planes();
 }
 
-void Blocks::shrink() {
+void Blocks::drop_idle_planes() {
   const auto is_idle = [&](const Plane& plane, std::size_t count) {
     if (gone(plane.thread)) return true;
     return std::all_of(plane.cells.get(), plane.cells.get() + count,
@@ -163,16 +168,9 @@ void Blocks::shrink() {
   }
 }
 
-std::size_t Blocks::bytes() const {
-  std::size_t out = 0;
-  for (const auto& [number, page] : pages_) {
-    out += sizeof(Page);
-    for (const Plane& plane : page->planes) {
-      out +=
-          page->cell_count() * (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));
-    }
-  }
-  return out;
+// What planes leave is of little use to anything else, and would stay with the process.
+void Blocks::give_back() {
+  malloc_trim(0);
 }
 
 }  // namespace heddle::svd

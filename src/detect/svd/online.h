@@ -117,7 +117,8 @@ class Online {
   }
 
   // The unit's statements, in the order in which they happened, each with its latest instance.
-  // A store that has since been executed for another unit is left out. Looks at all of the shadow
+  // An input that has been overwritten is left out (it is in a violation), and so is a store that
+  // has since been executed for another unit. Looks at all of the shadow
   // memory: for the few units that people look at.
   std::vector<UnitMember> members(UnitId unit);
 
@@ -409,6 +410,7 @@ class Online {
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
   std::size_t collect_units_at_;
+  std::size_t collect_blocks_at_;
   std::size_t collect_sets_at_;
   bool collect_always_;
   bool glances_;  // the options are the usual ones, for which the quick ways are made
