@@ -20,15 +20,25 @@ void Blocks::go_to(ThreadId thread) {
     planes_of_.resize(thread + 1, 0);
   }
   if (nearest_[thread] == nullptr) nearest_[thread] = std::make_unique<NearPages>();
-  near_ = nearest_[thread].get();
+  near_ = nearest_[thread]->pages.data();
+  near_mask_ = nearest_[thread]->pages.size() - 1;
   current_ = thread;
+}
+
+// A table that is too small is replaced by a larger one, which fills as pages are used.
+void Blocks::missed(ThreadId thread) {
+  NearPages& nearest = *nearest_[thread];
+  const std::size_t count = nearest.pages.size();
+  if (++nearest.missed < 4 * count || count >= kMostNear) return;
+  nearest = {std::vector<Near>(4 * count), 0};
+  go_to(thread);
 }
 
 // No thread may go on using what it knew of the page.
 void Blocks::far(std::uint64_t number, const Page& page) {
   for (const Plane& plane : page.planes) {
     if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) continue;
-    Near& near = (*nearest_[plane.thread])[number % kNear];
+    Near& near = nearest_[plane.thread]->at(number);
     if (near.begin == number << kPageShift) near = {};
   }
 }
@@ -49,8 +59,10 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
     ++planes_of_[thread];
     bytes_ += bytes_of(page.planes.back(), page);
+  } else {
+    missed(thread);
   }
-  Near& near = (*near_)[number % kNear];
+  Near& near = near_[number & near_mask_];
   near.begin = number << kPageShift;
   near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
@@ -168,7 +180,8 @@ void Blocks::drop_idle_planes() {
   }
 }
 
-// What planes leave is of little use to anything else, and would stay with the process.
+// What planes and their accesses leave is of little use to anything else, and would stay with the
+// process.
 void Blocks::give_back() {
   malloc_trim(0);
 }

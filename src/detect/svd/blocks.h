@@ -29,7 +29,6 @@
 #include "trace/event.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -153,14 +152,14 @@ class Blocks {
   Near* near_of_one(ThreadId thread, Address address, std::uint32_t size) {
     if (thread != current_) go_to(thread);
     const std::uint64_t number = address >> kPageShift;
-    Near& near = (*near_)[number % kNear];
+    Near& near = near_[number & near_mask_];
     return near.begin == number << kPageShift && (address & (size - 1)) == 0 && size < 64 &&
                    (near.one_cell >> size & 1) != 0
                ? &near
                : nullptr;
   }
   // Where an access of the current thread may be.
-  Near& near_here(Address address) { return (*near_)[(address >> kPageShift) % kNear]; }
+  Near& near_here(Address address) { return near_[address >> kPageShift & near_mask_]; }
   // What is the same for all accesses of a size: an address and `mask` is the page's if the access
   // is aligned; it is one cell of pages with this shift.
   struct Place {
@@ -190,7 +189,7 @@ class Blocks {
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
   [[gnu::always_inline]] void expect(Address address) const {
-    const Near& near = (*near_)[(address >> kPageShift) % kNear];
+    const Near& near = near_[address >> kPageShift & near_mask_];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
@@ -268,17 +267,26 @@ class Blocks {
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;
-  static constexpr std::size_t kNear = 512;
-  static constexpr std::size_t kMuch = 16u << 20;  // to give back at once
+  static constexpr std::size_t kFewNear = 512;
+  static constexpr std::size_t kMostNear = 16384;
+  static constexpr std::size_t kMuch = 16u << 20;  // less is not worth giving back
 
-  using NearPages = std::array<Near, kNear>;
+  // The pages that a thread used lately, by their lowest bits: few at first, more for a thread that
+  // comes back to others again and again.
+  struct NearPages {
+    std::vector<Near> pages = std::vector<Near>(kFewNear);
+    std::size_t missed = 0;  // that were known and not near, since there are so many
+
+    Near& at(std::uint64_t number) { return pages[number & (pages.size() - 1)]; }
+  };
 
   Near& page(ThreadId thread, std::uint64_t number) {
     if (thread != current_) go_to(thread);
-    Near& near = (*near_)[number % kNear];
+    Near& near = near_[number & near_mask_];
     return near.begin == number << kPageShift ? near : find(thread, number);
   }
   void go_to(ThreadId thread);
+  void missed(ThreadId thread);
   Accesses* make_accesses(const Near& near);
   static std::size_t bytes_of(const Plane& plane, const Page& page) {
     return page.cell_count() * sizeof(Cell) +
@@ -296,7 +304,8 @@ class Blocks {
   std::size_t bytes_ = 0;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   ThreadId current_ = ~0u;
-  NearPages* near_ = nullptr;                        // of the current thread
+  Near* near_ = nullptr;                             // of the current thread
+  std::uint64_t near_mask_ = 0;                      // how many less one
   std::vector<std::unique_ptr<NearPages>> nearest_;  // by thread
   std::vector<std::size_t> planes_of_;               // by thread
   std::vector<bool> gone_;                           // threads that ended
@@ -353,7 +362,7 @@ void Blocks::shrink(Needs needs) {
       bytes_ += bytes_of(plane, *page);
     }
   }
-  if (bytes_ + kMuch < before) give_back();
+  if (before > kMuch) give_back();
 }
 
 }  // namespace heddle::svd

@@ -36,8 +36,6 @@ UnitId Units::root(UnitId id) {
 }
 
 UnitId Units::live_slowly(UnitId id) {
-  const Word parent = words_[id];
-  if (is_live(words_[parent])) return parent;  // nearly always
   const UnitId found = root(id);
   return words_[found] == kEnded ? 0 : found;
 }

@@ -239,7 +239,9 @@ class Units {
 
 inline UnitId Units::live(UnitId id) {
   const Word word = words_[id];  // of 0 it says that it has ended
-  return is_live(word) ? id : word == kEnded ? 0 : live_slowly(id);
+  if (is_live(word)) return id;
+  if (word == kEnded) return 0;
+  return is_live(words_[word]) ? word : live_slowly(id);  // most have been merged once
 }
 
 inline UnitId Units::merge(UnitId a, UnitId b) {
