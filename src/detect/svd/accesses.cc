@@ -30,12 +30,12 @@ std::size_t Accesses::set_slowly(std::uint64_t cell, AccessRef access) {
 
 // False: there is none, and no room for another.
 bool Accesses::use_base_for(AccessRef access) {
-  std::uint32_t number = base_count_;
+  auto number = static_cast<std::uint32_t>(bases_.size());
   while (number > 0 && access - bases_[number - 1] >= reach_) --number;
   if (number == 0) {
-    if (base_count_ == (short_ != nullptr ? kShortBases : kLongBases)) return false;
-    bases_[base_count_++] = access;
-    number = base_count_;
+    if (bases_.size() == (short_ != nullptr ? kShortBases : kLongBases)) return false;
+    bases_.push_back(access);
+    number = static_cast<std::uint32_t>(bases_.size());
   }
   base_number_ = number - 1;
   base_ = bases_[base_number_];
@@ -64,7 +64,6 @@ Accesses Accesses::split(unsigned copies) const {
   out.base_ = base_;
   out.reach_ = reach_;
   out.base_number_ = base_number_;
-  out.base_count_ = base_count_;
   out.cells_ = cells_ * copies;
   out.short_ = copied(short_, cells_, copies);
   out.long_ = copied(long_, cells_, copies);

@@ -8,10 +8,10 @@
 
 #include "detect/svd/notes.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace heddle::svd {
 
@@ -66,12 +66,11 @@ class Accesses {
   AccessRef base_ = 0;                  // the one that was used last
   AccessRef reach_ = 1u << kShortBits;  // what a distance can be; 0: accesses are whole
   std::uint32_t base_number_ = 0;
-  std::uint32_t base_count_ = 1;
   std::size_t cells_;
   std::unique_ptr<std::uint16_t[]> short_;  // one of these three
   std::unique_ptr<std::uint32_t[]> long_;
   std::unique_ptr<AccessRef[]> whole_;
-  std::array<AccessRef, kLongBases> bases_{};  // the first is 0, for cells without an access
+  std::vector<AccessRef> bases_ = {0};  // the first is 0, for cells without an access
 };
 
 }  // namespace heddle::svd

@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -246,8 +247,10 @@ class Blocks {
   // The thread has ended: its planes are dropped, now or when numbers are collected.
   void drop(ThreadId thread);
 
-  template <typename Visit>  // visit(Cell&, AccessRef, thread, address of its block, bytes)
-  void for_each_cell(Visit visit);
+  template <typename Visit>  // visit(cells) of a thread that has not ended
+  void for_each_plane(Visit visit);
+  template <typename Visit>  // visit(Cell, AccessRef, thread, address of its block, bytes)
+  void for_each_cell(Visit visit) const;
   // Gives back planes of Idle cells only and those of threads that have ended; and, of the others,
   // the accesses of those without a cell of which needs(cell).
   template <typename Needs>
@@ -331,13 +334,24 @@ void Blocks::for_each_run(ThreadId thread, Address address, std::uint64_t size, 
 }
 
 template <typename Visit>
-void Blocks::for_each_cell(Visit visit) {
+void Blocks::for_each_plane(Visit visit) {
   for (auto& [number, page] : pages_) {
     for (Plane& plane : page->planes) {
+      const std::span cells(plane.cells.get(), page->cell_count());
       if (gone(plane.thread)) {
-        std::fill_n(plane.cells.get(), page->cell_count(), Cell());
-        continue;
+        std::fill(cells.begin(), cells.end(), Cell());
+      } else {
+        visit(cells);
       }
+    }
+  }
+}
+
+template <typename Visit>
+void Blocks::for_each_cell(Visit visit) const {
+  for (const auto& [number, page] : pages_) {
+    for (const Plane& plane : page->planes) {
+      if (gone(plane.thread)) continue;
       for (std::uint64_t i = 0; i < page->cell_count(); ++i) {
         if (plane.cells[i].unit == 0) continue;
         visit(plane.cells[i], access(plane, i), plane.thread,

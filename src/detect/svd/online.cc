@@ -13,6 +13,9 @@ constexpr std::size_t kSmallCollect = 1024;
 // them should fit into the processor's cache.
 constexpr std::size_t kSetShare = 64;
 
+// Units of cells that are next to each other are far from each other in memory.
+constexpr std::size_t kCellsAhead = 16;
+
 bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
@@ -436,11 +439,16 @@ void Online::collect_when_due() {
   if (units_.unit_bytes() >= collect_units_at_ || blocks_.bytes() >= collect_blocks_at_) {
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
-      blocks_.for_each_cell([&](Cell& cell, AccessRef, ThreadId, Address, std::uint32_t) {
-        UnitId unit = cell.unit;
-        is_weak(cell) ? renumbering.weak(unit) : renumbering.unit(unit);
-        cell.unit = unit & kMaxUnit;
-        if (unit == 0) cell = Cell();
+      blocks_.for_each_plane([&](std::span<Cell> cells) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          if (i + kCellsAhead < cells.size()) renumbering.expect(cells[i + kCellsAhead].unit);
+          Cell& cell = cells[i];
+          if (cell.unit == 0) continue;
+          UnitId unit = cell.unit;
+          is_weak(cell) ? renumbering.weak(unit) : renumbering.unit(unit);
+          cell.unit = unit & kMaxUnit;
+          if (unit == 0) cell = Cell();
+        }
       });
       for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });

@@ -139,6 +139,7 @@ class Units {
 
   // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
   // f.set(UnitSet&), f.control(Control&), f.weak(UnitId&)), twice the same; the rest is forgotten.
+  // f.expect(UnitId) says that a unit will be visited soon.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
@@ -334,7 +335,11 @@ struct Units::Marking {
     id = units.live(id);
     if (id != 0) marked.add(id);
   }
-  void weak(UnitId& /*id*/) {}
+  void weak(UnitId& id) { id = units.live(id); }
+  [[gnu::always_inline]] void expect(UnitId id) const {
+    __builtin_prefetch(&units.words_[id]);
+    __builtin_prefetch(&marked.groups[id / 64]);
+  }
   void set(UnitSet set) {
     if (set < kSetBit) {
       UnitId id = set & ~kComputed;
@@ -363,18 +368,16 @@ struct Units::Renumbering {
   std::vector<UnitSet> pairs = std::vector<UnitSet>(old.pairs_.size(), kSetBit);
   std::vector<Control> controls = std::vector<Control>(old.controls_.size(), 0);
 
-  void unit(UnitId& id) {
-    id = old.live(id);
-    if (marked != nullptr) id = marked->number(id);
-  }
-  void weak(UnitId& id) {
-    id = old.live(id);
-    if (marked != nullptr) id = marked->has(id) ? marked->number(id) : kNobody;
+  // What is visited by itself has been found alive by the marking.
+  void unit(UnitId& id) { id = marked->number(id); }
+  void weak(UnitId& id) { id = marked->has(id) ? marked->number(id) : kNobody; }
+  [[gnu::always_inline]] void expect(UnitId id) const {
+    __builtin_prefetch(&marked->groups[id / 64]);
   }
   void set(UnitSet& set) {
     if (set < kSetBit) {
-      UnitId id = set & ~kComputed;
-      unit(id);
+      UnitId id = old.live(set & ~kComputed);
+      if (marked != nullptr) unit(id);
       set = id == 0 ? 0 : id | (set & kComputed);
       return;
     }
