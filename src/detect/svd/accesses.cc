@@ -14,8 +14,14 @@ std::unique_ptr<Code[]> copied(const std::unique_ptr<Code[]>& from, std::size_t 
 
 }  // namespace
 
-Accesses::Accesses(std::size_t cells)
-    : cells_(cells), short_(std::make_unique<std::uint16_t[]>(cells)) {}
+Accesses::Accesses(std::size_t cells, bool scattered) : cells_(cells) {
+  if (scattered) {
+    long_ = std::make_unique<std::uint32_t[]>(cells);
+    reach_ = 1u << kLongBits;
+  } else {
+    short_ = std::make_unique<std::uint16_t[]>(cells);
+  }
+}
 
 std::size_t Accesses::set_slowly(std::uint64_t cell, AccessRef access) {
   const std::size_t before = bytes();
@@ -60,7 +66,7 @@ void Accesses::widen() {
 }
 
 Accesses Accesses::split(unsigned copies) const {
-  Accesses out(0);
+  Accesses out(0, false);
   out.base_ = base_;
   out.reach_ = reach_;
   out.base_number_ = base_number_;

@@ -17,7 +17,9 @@ namespace heddle::svd {
 
 class Accesses {
  public:
-  explicit Accesses(std::size_t cells);
+  // `scattered`: two bytes will hardly be enough.
+  Accesses(std::size_t cells, bool scattered);
+  bool is_short() const { return short_ != nullptr; }
 
   // 0 for a cell that has none.
   AccessRef operator[](std::uint64_t cell) const {

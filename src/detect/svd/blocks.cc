@@ -81,10 +81,14 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   return near;
 }
 
+// Where the other threads' accesses are scattered, so will be this one's.
 Accesses* Blocks::make_accesses(const Near& near) {
   Plane& plane = near.page->planes[near.plane];
   bytes_ -= bytes_of(plane, *near.page);
-  plane.accesses = std::make_unique<Accesses>(near.page->cell_count());
+  const bool scattered = std::any_of(
+      near.page->planes.begin(), near.page->planes.end(),
+      [](const Plane& other) { return other.accesses != nullptr && !other.accesses->is_short(); });
+  plane.accesses = std::make_unique<Accesses>(near.page->cell_count(), scattered);
   bytes_ += bytes_of(plane, *near.page);
   return plane.accesses.get();
 }

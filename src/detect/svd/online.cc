@@ -457,7 +457,7 @@ void Online::collect_when_due() {
       return cell.unit > kNobody && cell.noted == 0 && (cell.input != 0 || !options_.inputs_only);
     });
     const auto grown = [&](std::size_t bytes) {
-      return std::max(options_.collect_bytes, bytes + bytes / 2);
+      return std::max(options_.collect_bytes, bytes + bytes / 4);
     };
     collect_units_at_ = grown(units_.unit_bytes());
     collect_blocks_at_ = grown(blocks_.bytes());

@@ -168,7 +168,7 @@ TEST(Accesses, AreWhatWasSet) {
                                         1ull << 63};
   for (const AccessRef step : steps) {
     for (const AccessRef stretch : {1, 7, 1000}) {  // cells in a row that are near each other
-      Accesses accesses(kCells);
+      Accesses accesses(kCells, stretch == 7);
       std::vector<AccessRef> expected(kCells, 0);
       AccessRef access = 1ull << kOrdinalBits;
       for (std::uint64_t i = 0; i < 10 * kCells; ++i) {
