@@ -271,7 +271,7 @@ class Blocks {
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;
   static constexpr std::size_t kFewNear = 512;
-  static constexpr std::size_t kMostNear = 8192;
+  static constexpr std::size_t kMostNear = 2048;
   static constexpr std::size_t kMuch = 16u << 20;  // less is not worth giving back
 
   // The pages that a thread used lately, by their lowest bits: few at first, more for a thread that
