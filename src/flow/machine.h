@@ -27,7 +27,8 @@
 //   Tag choose(ThreadId, Tag value, Control edge);                             // a phi
 //   bool choices() const;  // choose() may make something of nothing; the same for ever
 //
-// and may have a quick way for the accesses of executions, which says no where it is not enough:
+// and may have a quick way for the accesses of executions, which says no where it is not enough. To
+// such a client a branch whose condition is computed from no register is none: it is not told.
 //
 //   void prepare(LiveItem&) const;  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
@@ -487,8 +488,11 @@ FlowMachine<Client>::take_branch(ThreadId id, Activation& frame, const FlowSegme
     frame.mark_count = segment.block + 1;
     frame.marks.resize(frame.mark_count);
   }
-  const Tag condition = joined(id, frame, segment.from);
-  const Control control = client_.branch(id, ordinal, number, condition, frame.control);
+  Control control = frame.control;
+  if (!kGlances || segment.from.size() != 0) {
+    const Tag condition = joined(id, frame, segment.from);
+    control = client_.branch(id, ordinal, number, condition, control);
+  }
   frame.marks[segment.block] = {step, control};
   return control;
 }

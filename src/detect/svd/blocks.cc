@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include <malloc.h>
+
 namespace heddle::svd {
 
 Blocks::Blocks(std::uint32_t block_size)
@@ -18,15 +20,25 @@ void Blocks::go_to(ThreadId thread) {
     planes_of_.resize(thread + 1, 0);
   }
   if (nearest_[thread] == nullptr) nearest_[thread] = std::make_unique<NearPages>();
-  near_ = nearest_[thread].get();
+  near_ = nearest_[thread]->pages.data();
+  near_mask_ = nearest_[thread]->pages.size() - 1;
   current_ = thread;
+}
+
+// A table that is too small is replaced by a larger one, which fills as pages are used.
+void Blocks::missed(ThreadId thread) {
+  NearPages& nearest = *nearest_[thread];
+  const std::size_t count = nearest.pages.size();
+  if (++nearest.missed < 4 * count || count >= kMostNear) return;
+  nearest = {std::vector<Near>(4 * count), 0};
+  go_to(thread);
 }
 
 // No thread may go on using what it knew of the page.
 void Blocks::far(std::uint64_t number, const Page& page) {
   for (const Plane& plane : page.planes) {
     if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) continue;
-    Near& near = (*nearest_[plane.thread])[number % kNear];
+    Near& near = nearest_[plane.thread]->at(number);
     if (near.begin == number << kPageShift) near = {};
   }
 }
@@ -46,8 +58,11 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     plane = page.planes.size();
     page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
     ++planes_of_[thread];
+    bytes_ += bytes_of(page.planes.back(), page);
+  } else {
+    missed(thread);
   }
-  Near& near = (*near_)[number % kNear];
+  Near& near = near_[number & near_mask_];
   near.begin = number << kPageShift;
   near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
@@ -66,9 +81,15 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   return near;
 }
 
-AccessRef* Blocks::make_accesses(const Near& near) {
+// Where the other threads' accesses are scattered, so will be this one's.
+Accesses* Blocks::make_accesses(const Near& near) {
   Plane& plane = near.page->planes[near.plane];
-  plane.accesses = std::make_unique<AccessRef[]>(near.page->cell_count());
+  bytes_ -= bytes_of(plane, *near.page);
+  const bool scattered = std::any_of(
+      near.page->planes.begin(), near.page->planes.end(),
+      [](const Plane& other) { return other.accesses != nullptr && !other.accesses->is_short(); });
+  plane.accesses = std::make_unique<Accesses>(near.page->cell_count(), scattered);
+  bytes_ += bytes_of(plane, *near.page);
   return plane.accesses.get();
 }
 
@@ -77,17 +98,16 @@ void Blocks::split(std::uint64_t number, Page& page) {
   far(number, page);
   const std::uint64_t count = kPageBytes >> block_shift_;
   const unsigned copies_shift = page.shift - block_shift_;
-  const auto copied = [&](auto& from) {
-    if (from == nullptr) return;
-    auto to = std::make_unique<std::remove_reference_t<decltype(from[0])>[]>(count);
-    for (std::uint64_t i = 0; i < count; ++i) to[i] = from[i >> copies_shift];
-    from = std::move(to);
-  };
   for (Plane& plane : page.planes) {
-    copied(plane.cells);
-    copied(plane.accesses);
+    bytes_ -= bytes_of(plane, page);
+    auto cells = std::make_unique<Cell[]>(count);
+    for (std::uint64_t i = 0; i < count; ++i) cells[i] = plane.cells[i >> copies_shift];
+    plane.cells = std::move(cells);
+    if (plane.accesses != nullptr)
+      plane.accesses = std::make_unique<Accesses>(plane.accesses->split(1u << copies_shift));
   }
   page.shift = block_shift_;
+  for (const Plane& plane : page.planes) bytes_ += bytes_of(plane, page);
 }
 
 // Whether any plane is left.
@@ -96,6 +116,7 @@ bool Blocks::drop_planes(std::uint64_t number, Page& page, Drop drop) {
   const auto dropped = [&](const Plane& plane) {
     if (!drop(plane)) return false;
     --planes_of_[plane.thread];
+    bytes_ -= bytes_of(plane, page);
     return true;
   };
   if (std::none_of(page.planes.begin(), page.planes.end(), drop)) return !page.planes.empty();
@@ -144,10 +165,10 @@ void Blocks::drop(ThreadId thread) {
   if (thread >= nearest_.size() || nearest_[thread] == nullptr) return;
   nearest_[thread] = nullptr;
   if (current_ == thread) current_ = ~0u;
-  if (planes_of_[thread] > pages_.size() / 8) shrink();
+  if (planes_of_[thread] > pages_.size() / 8) drop_idle_planes();
 }
 
-void Blocks::shrink() {
+void Blocks::drop_idle_planes() {
   const auto is_idle = [&](const Plane& plane, std::size_t count) {
     if (gone(plane.thread)) return true;
     return std::all_of(plane.cells.get(), plane.cells.get() + count,
@@ -163,16 +184,10 @@ void Blocks::shrink() {
   }
 }
 
-std::size_t Blocks::bytes() const {
-  std::size_t out = 0;
-  for (const auto& [number, page] : pages_) {
-    out += sizeof(Page);
-    for (const Plane& plane : page->planes) {
-      out +=
-          page->cell_count() * (sizeof(Cell) + (plane.accesses != nullptr ? sizeof(AccessRef) : 0));
-    }
-  }
-  return out;
+// What planes and their accesses leave is of little use to anything else, and would stay with the
+// process.
+void Blocks::give_back() {
+  malloc_trim(0);
 }
 
 }  // namespace heddle::svd

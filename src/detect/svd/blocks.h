@@ -5,8 +5,8 @@
 // every thread that accesses it, so a thread finds its cells without looking at other threads'. A
 // word of zero is Idle, and so is a cell whose unit has ended.
 //
-// A cell does not say which access it is about; only inputs need that, for the report. A plane has
-// a second array for it from the first input on.
+// A cell does not say which access it is about; only inputs need that, for the report. A plane
+// remembers it elsewhere (accesses.h) from the first input on, until none of its cells needs it.
 //
 // When a thread accesses a block, all other threads' cells of it must be told. Most pages are used
 // by one thread. Of the others, data that one thread sets up and others use, the other threads'
@@ -24,15 +24,16 @@
 // without a live cell, go when numbers are collected.
 #pragma once
 
+#include "detect/svd/accesses.h"
 #include "detect/svd/units.h"
 #include "trace/event.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <absl/container/flat_hash_map.h>
@@ -103,7 +104,7 @@ class Blocks {
   struct Plane {
     ThreadId thread{};
     std::unique_ptr<Cell[]> cells;
-    std::unique_ptr<AccessRef[]> accesses;  // of the cells, once there is an input
+    std::unique_ptr<Accesses> accesses;  // of the cells, once there is an input
   };
   struct Page {
     unsigned shift = 0;
@@ -117,7 +118,7 @@ class Blocks {
     Address begin = ~0ull;  // which no page has
     std::uint64_t key = 0;  // begin and, where an offset of 256 or more would be, the shift
     Cell* cells = nullptr;
-    AccessRef* accesses = nullptr;
+    Accesses* accesses = nullptr;
     const Cell* others = nullptr;  // cells of another plane, if there is one
     std::uint64_t one_cell = 0;    // bit n: an aligned access of n bytes is one cell; twice n: two
     Page* page = nullptr;
@@ -152,14 +153,14 @@ class Blocks {
   Near* near_of_one(ThreadId thread, Address address, std::uint32_t size) {
     if (thread != current_) go_to(thread);
     const std::uint64_t number = address >> kPageShift;
-    Near& near = (*near_)[number % kNear];
+    Near& near = near_[number & near_mask_];
     return near.begin == number << kPageShift && (address & (size - 1)) == 0 && size < 64 &&
                    (near.one_cell >> size & 1) != 0
                ? &near
                : nullptr;
   }
   // Where an access of the current thread may be.
-  Near& near_here(Address address) { return (*near_)[(address >> kPageShift) % kNear]; }
+  Near& near_here(Address address) { return near_[address >> kPageShift & near_mask_]; }
   // What is the same for all accesses of a size: an address and `mask` is the page's if the access
   // is aligned; it is one cell of pages with this shift.
   struct Place {
@@ -189,7 +190,7 @@ class Blocks {
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
   [[gnu::always_inline]] void expect(Address address) const {
-    const Near& near = (*near_)[(address >> kPageShift) % kNear];
+    const Near& near = near_[address >> kPageShift & near_mask_];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
@@ -221,11 +222,11 @@ class Blocks {
 
   // The access that the cell is about; for inputs, and for whatever was set.
   static AccessRef access(const Plane& plane, std::uint64_t cell) {
-    return plane.accesses == nullptr ? 0 : plane.accesses[cell];
+    return plane.accesses == nullptr ? 0 : (*plane.accesses)[cell];
   }
-  static void set_access(Near& near, std::uint64_t cell, AccessRef access) {
+  void set_access(Near& near, std::uint64_t cell, AccessRef access) {
     if (near.accesses == nullptr) near.accesses = make_accesses(near);
-    near.accesses[cell] = access;
+    bytes_ += near.accesses->set(cell, access);
   }
   // Calls tell(cell, its plane) for the other threads' cells; it returns what they know by then.
   template <typename Tell>
@@ -246,13 +247,21 @@ class Blocks {
   // The thread has ended: its planes are dropped, now or when numbers are collected.
   void drop(ThreadId thread);
 
-  template <typename Visit>  // visit(Cell&, AccessRef, thread, address of its block, bytes)
-  void for_each_cell(Visit visit);
-  // Gives back planes of Idle cells only and those of threads that have ended.
-  void shrink();
+  template <typename Visit>  // visit(cells) of a thread that has not ended
+  void for_each_plane(Visit visit);
+  template <typename Visit>  // visit(Cell, AccessRef, thread, address of its block, bytes)
+  void for_each_cell(Visit visit) const;
+  // Gives back planes of Idle cells only and those of threads that have ended; and, of the others,
+  // the accesses of those without a cell of which needs(cell).
+  template <typename Needs>
+  void shrink(Needs needs);
+  void shrink() {
+    shrink([](Cell /*cell*/) { return true; });
+  }
 
   bool gone(ThreadId thread) const { return thread < gone_.size() && gone_[thread]; }
-  std::size_t bytes() const;
+  // Of all planes.
+  std::size_t bytes() const { return bytes_; }
 
  private:
   static constexpr unsigned kPageShift = 13;
@@ -261,27 +270,45 @@ class Blocks {
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;
-  static constexpr std::size_t kNear = 512;
+  static constexpr std::size_t kFewNear = 512;
+  static constexpr std::size_t kMostNear = 2048;
+  static constexpr std::size_t kMuch = 16u << 20;  // less is not worth giving back
 
-  using NearPages = std::array<Near, kNear>;
+  // The pages that a thread used lately, by their lowest bits: few at first, more for a thread that
+  // comes back to others again and again.
+  struct NearPages {
+    std::vector<Near> pages = std::vector<Near>(kFewNear);
+    std::size_t missed = 0;  // that were known and not near, since there are so many
+
+    Near& at(std::uint64_t number) { return pages[number & (pages.size() - 1)]; }
+  };
 
   Near& page(ThreadId thread, std::uint64_t number) {
     if (thread != current_) go_to(thread);
-    Near& near = (*near_)[number % kNear];
+    Near& near = near_[number & near_mask_];
     return near.begin == number << kPageShift ? near : find(thread, number);
   }
   void go_to(ThreadId thread);
-  static AccessRef* make_accesses(const Near& near);
+  void missed(ThreadId thread);
+  Accesses* make_accesses(const Near& near);
+  static std::size_t bytes_of(const Plane& plane, const Page& page) {
+    return page.cell_count() * sizeof(Cell) +
+           (plane.accesses != nullptr ? plane.accesses->bytes() : 0);
+  }
   Near& find(ThreadId thread, std::uint64_t number);
   void far(std::uint64_t number, const Page& page);
   void split(std::uint64_t number, Page& page);
+  void drop_idle_planes();
+  void give_back();
   template <typename Drop>
   bool drop_planes(std::uint64_t number, Page& page, Drop drop);
 
   unsigned block_shift_;
+  std::size_t bytes_ = 0;
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   ThreadId current_ = ~0u;
-  NearPages* near_ = nullptr;                        // of the current thread
+  Near* near_ = nullptr;                             // of the current thread
+  std::uint64_t near_mask_ = 0;                      // how many less one
   std::vector<std::unique_ptr<NearPages>> nearest_;  // by thread
   std::vector<std::size_t> planes_of_;               // by thread
   std::vector<bool> gone_;                           // threads that ended
@@ -307,13 +334,24 @@ void Blocks::for_each_run(ThreadId thread, Address address, std::uint64_t size, 
 }
 
 template <typename Visit>
-void Blocks::for_each_cell(Visit visit) {
+void Blocks::for_each_plane(Visit visit) {
   for (auto& [number, page] : pages_) {
     for (Plane& plane : page->planes) {
+      const std::span cells(plane.cells.get(), page->cell_count());
       if (gone(plane.thread)) {
-        std::fill_n(plane.cells.get(), page->cell_count(), Cell());
-        continue;
+        std::fill(cells.begin(), cells.end(), Cell());
+      } else {
+        visit(cells);
       }
+    }
+  }
+}
+
+template <typename Visit>
+void Blocks::for_each_cell(Visit visit) const {
+  for (const auto& [number, page] : pages_) {
+    for (const Plane& plane : page->planes) {
+      if (gone(plane.thread)) continue;
       for (std::uint64_t i = 0; i < page->cell_count(); ++i) {
         if (plane.cells[i].unit == 0) continue;
         visit(plane.cells[i], access(plane, i), plane.thread,
@@ -321,6 +359,24 @@ void Blocks::for_each_cell(Visit visit) {
       }
     }
   }
+}
+
+template <typename Needs>
+void Blocks::shrink(Needs needs) {
+  const std::size_t before = bytes_;
+  drop_idle_planes();
+  for (auto& [number, page] : pages_) {
+    for (Plane& plane : page->planes) {
+      const Cell* const cells = plane.cells.get();
+      if (plane.accesses == nullptr || std::any_of(cells, cells + page->cell_count(), needs))
+        continue;
+      far(number, *page);
+      bytes_ -= bytes_of(plane, *page);
+      plane.accesses = nullptr;
+      bytes_ += bytes_of(plane, *page);
+    }
+  }
+  if (before > kMuch) give_back();
 }
 
 }  // namespace heddle::svd

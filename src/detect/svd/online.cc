@@ -13,6 +13,9 @@ constexpr std::size_t kSmallCollect = 1024;
 // them should fit into the processor's cache.
 constexpr std::size_t kSetShare = 64;
 
+// Units of cells that are next to each other are far from each other in memory.
+constexpr std::size_t kCellsAhead = 16;
+
 bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
          state == BlockState::kTrueDep;
@@ -36,6 +39,7 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       narrator_(catalog),
       contexts_(1),
       collect_units_at_(options.collect_bytes),
+      collect_blocks_at_(options.collect_bytes),
       collect_sets_at_(options.collect_bytes / kSetShare),
       collect_always_(options.collect_bytes < kSmallCollect),
       glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
@@ -225,7 +229,7 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveIt
   }
   const UnitId unit = units_.create();
   cell = make_cell(cell, unit, BlockState::kLoaded, true, false);
-  Blocks::set_access(near, number, access_ref(item.event, thread, ordinal));
+  blocks_.set_access(near, number, access_ref(item.event, thread, ordinal));
   return unit;
 }
 
@@ -245,7 +249,7 @@ inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, Even
   const AccessRef access = access_ref(event, event.thread, ordinal);
   for (std::uint64_t i = 0; i < run.count; ++i) {
     cells[i] = make_cell(cells[i], unit, BlockState::kLoaded, true, false);
-    Blocks::set_access(*run.near, run.first + i, access);
+    blocks_.set_access(*run.near, run.first + i, access);
   }
   return unit;
 }
@@ -288,7 +292,7 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
       if (all == 0) all = units_.create();
       cell = make_cell(cell, all, BlockState::kLoaded, true, false);
       if (access == 0) access = access_ref(event, event.thread, ordinal);
-      Blocks::set_access(*run.near, run.first + i, access);
+      blocks_.set_access(*run.near, run.first + i, access);
     }
   });
   return all | computed;
@@ -300,7 +304,7 @@ void Online::store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner
     for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
       run.near->cells[i] = stored(run.near->cells[i], owner);
       if (!options_.inputs_only)
-        Blocks::set_access(*run.near, i, access_ref(event, event.thread, ordinal));
+        blocks_.set_access(*run.near, i, access_ref(event, event.thread, ordinal));
     }
   };
   const ThreadId thread = thread_of(event);
@@ -409,7 +413,7 @@ std::vector<UnitMember> Online::members(UnitId unit) {
   };
   blocks_.for_each_cell(
       [&](Cell cell, AccessRef access, ThreadId thread, Address address, std::uint32_t size) {
-        if (cell.input != 0 && units_.live(cell.unit) == wanted)
+        if (cell.input != 0 && cell.noted == 0 && units_.live(cell.unit) == wanted)
           add(remembered(access, thread, address, size), true);
       });
   for (const LastStore& last : last_stores_) {
@@ -432,25 +436,31 @@ void Online::collect_when_due() {
     machine_.for_each([&](Tag& tag) { renumbering.set(tag); },
                       [&](Control& control) { renumbering.control(control); });
   };
-  if (units_.unit_bytes() >= collect_units_at_) {
+  if (units_.unit_bytes() >= collect_units_at_ || blocks_.bytes() >= collect_blocks_at_) {
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
-      const auto cells = [&](bool weak) {
-        blocks_.for_each_cell([&](Cell& cell, AccessRef, ThreadId, Address, std::uint32_t) {
-          if (is_weak(cell) != weak) return;
+      blocks_.for_each_plane([&](std::span<Cell> cells) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          if (i + kCellsAhead < cells.size()) renumbering.expect(cells[i + kCellsAhead].unit);
+          Cell& cell = cells[i];
+          if (cell.unit == 0) continue;
           UnitId unit = cell.unit;
-          weak ? renumbering.weak(unit) : renumbering.unit(unit);
+          is_weak(cell) ? renumbering.weak(unit) : renumbering.unit(unit);
           cell.unit = unit & kMaxUnit;
           if (unit == 0) cell = Cell();
-        });
-      };
-      cells(false);
-      cells(true);
+        }
+      });
       for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
-    blocks_.shrink();
-    collect_units_at_ =
-        std::max(options_.collect_bytes, units_.unit_bytes() + units_.unit_bytes() / 2);
+    // A note has its own copy of the access; of what has ended or is nobody's, none is asked for.
+    blocks_.shrink([&](Cell cell) {
+      return cell.unit > kNobody && cell.noted == 0 && (cell.input != 0 || !options_.inputs_only);
+    });
+    const auto grown = [&](std::size_t bytes) {
+      return std::max(options_.collect_bytes, bytes + bytes / 4);
+    };
+    collect_units_at_ = grown(units_.unit_bytes());
+    collect_blocks_at_ = grown(blocks_.bytes());
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
     collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());

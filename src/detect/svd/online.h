@@ -117,7 +117,8 @@ class Online {
   }
 
   // The unit's statements, in the order in which they happened, each with its latest instance.
-  // A store that has since been executed for another unit is left out. Looks at all of the shadow
+  // An input that has been overwritten is left out (it is in a violation), and so is a store that
+  // has since been executed for another unit. Looks at all of the shadow
   // memory: for the few units that people look at.
   std::vector<UnitMember> members(UnitId unit);
 
@@ -165,9 +166,14 @@ class Online {
       return load_two(near, item, address, value);
     const std::uint64_t number = Blocks::cell_of(address, item.shift);
     const Cell cell = near.cells[number];
-    const bool again =
-        near.is_calm_for_reads(cell) && kReadAgain.has(cell) && units_.is_live_root(unit_of(cell));
-    value = again ? tag_of(cell) : load_cell(near, number, item, address, thread, ordinal);
+    if (near.is_calm_for_reads(cell) && kReadAgain.has(cell)) [[likely]] {
+      if (const UnitId unit = units_.live(unit_of(cell)); unit != 0) [[likely]] {
+        value = tag_of(cell, unit);
+        if (unit != unit_of(cell)) near.cells[number].unit = unit & kMaxUnit;
+        return true;
+      }
+    }
+    value = load_cell(near, number, item, address, thread, ordinal);
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
@@ -296,12 +302,14 @@ class Online {
     return load_run(run, event, ordinal);
   }
   // Of a cell that was read before: of those states only True_Dep has the highest bit.
-  static UnitSet tag_of(Cell cell) {
+  static UnitSet tag_of(Cell cell) { return tag_of(cell, unit_of(cell)); }
+  // The same if the unit has been merged into this one.
+  static UnitSet tag_of(Cell cell, UnitId unit) {
     static_assert(static_cast<unsigned>(BlockState::kTrueDep) >> 2 == 1 &&
                   static_cast<unsigned>(BlockState::kLoaded) >> 2 == 0 &&
                   static_cast<unsigned>(BlockState::kLoadedShared) >> 2 == 0);
     const auto bits = std::bit_cast<std::uint32_t>(cell);
-    return unit_of(cell) | (bits << 26 & kComputed);
+    return unit | (bits << 26 & kComputed);
   }
   // The same as cell.unit, which compilers find hard.
   static UnitId unit_of(Cell cell) { return std::bit_cast<std::uint32_t>(cell) >> 7; }
@@ -409,6 +417,7 @@ class Online {
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
   std::size_t collect_units_at_;
+  std::size_t collect_blocks_at_;
   std::size_t collect_sets_at_;
   bool collect_always_;
   bool glances_;  // the options are the usual ones, for which the quick ways are made

@@ -40,8 +40,9 @@ class Pool {
   T& operator[](std::size_t i) { return data_[i]; }
   const T& operator[](std::size_t i) const { return data_[i]; }
 
-  // Keeps the memory.
+  // These keep the memory.
   void clear() { size_ = 0; }
+  void truncate(std::size_t size) { size_ = size; }
 
   // Returns the new element's index.
   std::size_t push_back(T value) {

@@ -6,10 +6,9 @@ namespace heddle::svd {
 
 // Number 0 of everything means "none".
 Units::Units(std::uint32_t set_limit, std::size_t note_limit)
-    : set_limit_(set_limit), note_limit_(note_limit) {
+    : set_limit_(set_limit), notes_(note_limit) {
   words_.push_back(kEnded);
   words_.push_back(0);  // kNobody
-  notes_.push_back({});
   forget_sets();
 }
 
@@ -37,19 +36,13 @@ UnitId Units::root(UnitId id) {
 }
 
 UnitId Units::live_slowly(UnitId id) {
-  const Word parent = words_[id];
-  if (words_[parent] <= kNoted) return parent;  // nearly always
   const UnitId found = root(id);
   return words_[found] == kEnded ? 0 : found;
 }
 
 void Units::end(UnitId id) {
   const UnitId unit = root(id);
-  if (words_[unit] == kNoted) {
-    const auto list = lists_.find(unit);
-    free_notes(list->second);
-    lists_.erase(list);
-  }
+  free_notes(unit);
   words_[unit] = kEnded;
 }
 
@@ -121,11 +114,13 @@ UnitSet Units::several_compared(UnitSet set) {
 // One of them, at least, has some.
 void Units::move_notes(UnitId to, UnitId from) {
   ++merge_alarms_;
-  if (words_[from] != kNoted) return;
-  const NoteList notes = lists_.find(from)->second;
-  lists_.erase(from);
-  append(lists_[to], notes);
-  words_[to] = kNoted;
+  if (!noted(from)) return;
+  if (!noted(to)) {
+    words_[to] = words_[from];
+  } else {
+    words_[to] = kNoted | notes_.append(words_[to] & ~kNoted, words_[from] & ~kNoted);
+    --noted_units_;
+  }
 }
 
 UnitId Units::merge_several(UnitId into, UnitSet set) {
@@ -136,67 +131,48 @@ UnitId Units::merge_several(UnitId into, UnitSet set) {
 // ---- notes
 // ---------------------------------------------------------------------------------------
 
-std::uint32_t Units::new_note(const Overwrite& overwrite) {
-  if (free_note_ == 0) return static_cast<std::uint32_t>(notes_.push_back({overwrite, 0}));
-  const std::uint32_t number = free_note_;
-  free_note_ = notes_[number].next;
-  --free_notes_;
-  notes_[number] = {overwrite, 0};
-  return number;
-}
-
-void Units::free_notes(NoteList list) {
-  if (list.count == 0) return;
-  notes_[list.last].next = free_note_;
-  free_note_ = list.first;
-  free_notes_ += list.count;
-}
-
-// As many as there is room for.
-void Units::append(NoteList& to, NoteList from) {
-  if (to.count == 0) {
-    to = from;
-    return;
-  }
-  const std::size_t room = note_limit_ - std::min<std::size_t>(note_limit_, to.count);
-  NoteList taken;
-  while (from.count > 0 && taken.count < room) {
-    taken.last = from.first;
-    if (taken.count++ == 0) taken.first = from.first;
-    from.first = notes_[from.first].next;
-    --from.count;
-  }
-  free_notes(from);
-  if (taken.count == 0) return;
-  notes_[taken.last].next = 0;
-  notes_[to.last].next = taken.first;
-  to.last = to.same_remote = taken.last;
-  to.count += taken.count;
-}
-
 void Units::note(UnitId id, ThreadId owner, const Overwrite& overwrite) {
   if (owner >= alarms_.size()) alarms_.resize(owner + 1, 0);
   ++alarms_[owner];
-  words_[id] = kNoted;
-  NoteList& list = lists_[id];
-  if (list.count >= note_limit_) return;
-  // Accesses that have several blocks in common are one note.
-  bool same_remote = false;
-  if (list.count > 0 && notes_[list.last].overwrite.remote == overwrite.remote) {
-    same_remote = true;
-    for (std::uint32_t at = list.same_remote; at != 0; at = notes_[at].next) {
-      if (notes_[at].overwrite.inside == overwrite.inside) return;
-      if (at == list.last) break;
+  if (!noted(id)) ++noted_units_;
+  words_[id] = kNoted | notes_.add(words_[id] & ~kNoted, overwrite);
+}
+
+void Units::free_notes(UnitId id) {
+  if (!noted(id)) return;
+  notes_.free(words_[id] & ~kNoted);
+  words_[id] = 0;
+  --noted_units_;
+}
+
+// ---- numbers
+// -------------------------------------------------------------------------------------
+
+// Sets come and go by the million: the memory that they leave is used for the next ones, which
+// saves the kernel the trouble of clearing it.
+void Units::begin(Renumbering& renumbering) {
+  renumbering.fresh.pairs_ = std::move(spare_pairs_);
+  renumbering.fresh.controls_ = std::move(spare_controls_);
+  renumbering.fresh.forget_sets();
+}
+
+void Units::finish(Renumbering& renumbering) {
+  spare_pairs_ = std::exchange(pairs_, std::move(renumbering.fresh.pairs_));
+  spare_controls_ = std::exchange(controls_, std::move(renumbering.fresh.controls_));
+  recent_pairs_ = renumbering.fresh.recent_pairs_;
+}
+
+// All that are marked are live roots; none moves up.
+void Units::move_words(const Marked& marked) {
+  std::size_t kept = 0;
+  for (UnitId id = 0; id < words_.size(); ++id) {
+    if (marked.has(id)) {
+      words_[kept++] = words_[id];
+    } else if (noted(id)) {
+      free_notes(id);
     }
   }
-  const std::uint32_t number = new_note(overwrite);
-  if (list.count++ == 0) {
-    list.first = number;
-  } else {
-    notes_[list.last].next = number;
-  }
-  list.last = number;
-  if (!same_remote) list.same_remote = number;
+  words_.truncate(kept);
 }
 
 // ---- control

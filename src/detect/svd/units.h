@@ -15,24 +15,26 @@
 // its condition came from. Every static branch is in a list at most once, with its latest
 // execution, so that a loop does not lengthen it.
 //
-// A unit keeps so many notes of overwritten inputs and no more: whoever reads about the first two
-// hundred needs no others.
+// A unit keeps so many notes of overwritten inputs (notes.h) and no more: whoever reads about the
+// first two hundred needs no others.
 //
 // Numbers are never re-used; renumber() forgets those that nothing refers to, so that memory
-// follows what is live. A reference is weak if no value can get the unit through it: of a unit that
-// has weak references only, nobody will ever ask anything but whether it is another one than some
-// live unit. They all become references to one unit that stands for such: kNobody.
+// follows what is live. It needs hardly any memory for itself: what is referred to is marked, a bit
+// for each unit, and a unit's new number is how many are marked before it. A reference is weak if
+// no value can get the unit through it: of a unit that has weak references only, nobody will ever
+// ask anything but whether it is another one than some live unit. They all become references to one
+// unit that stands for such: kNobody.
 #pragma once
 
+#include "detect/svd/notes.h"
 #include "detect/svd/pool.h"
 #include "trace/event.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include <absl/container/flat_hash_map.h>
 
 namespace heddle::svd {
 
@@ -49,21 +51,6 @@ inline constexpr UnitId kMaxUnit = (1u << 25) - 1;
 // Lives for ever, has no notes and is never merged.
 inline constexpr UnitId kNobody = 1;
 
-// An access as a block remembers it: its context (online.h) and its ordinal.
-using AccessRef = std::uint64_t;
-inline constexpr unsigned kOrdinalBits = 41;
-
-// Between a unit's access of a block (`inside`) and now, another thread has accessed it.
-struct Overwrite {
-  AccessRef inside{};
-  AccessRef remote{};
-  Address address{};  // of the remote access
-  std::uint64_t value{};
-  std::uint32_t size : 31 {};
-  std::uint32_t has_value : 1 {};
-  ThreadId remote_thread{};
-};
-
 class Units {
  public:
   explicit Units(std::uint32_t set_limit = 32, std::size_t note_limit = 256);
@@ -76,7 +63,7 @@ class Units {
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
   // Whether it is a unit, alive and not merged into another.
-  bool is_live_root(UnitId id) const { return words_[id] <= kNoted; }
+  bool is_live_root(UnitId id) const { return is_live(words_[id]); }
   void end(UnitId id);
 
   UnitSet join(UnitSet a, UnitSet b);
@@ -106,8 +93,8 @@ class Units {
 
   // ---- overwritten inputs that no store has used yet ----
   void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
-  bool noted(UnitId live_unit) const { return words_[live_unit] == kNoted; }
-  bool any_noted() const { return !lists_.empty(); }
+  bool noted(UnitId live_unit) const { return words_[live_unit] >= kNoted; }
+  bool any_noted() const { return noted_units_ != 0; }
   // Calls take(overwrite) for each, the oldest first; then there are none.
   template <typename Take>
   void take_notes(UnitId live_unit, Take take);
@@ -145,16 +132,14 @@ class Units {
   }
 
   std::size_t created() const { return created_; }
-  std::size_t unit_bytes() const {
-    return words_.size() * sizeof(Word) + (notes_.size() - free_notes_) * sizeof(NoteNode);
-  }
+  std::size_t unit_bytes() const { return words_.size() * sizeof(Word) + notes_.bytes(); }
   std::size_t set_bytes() const {
     return pairs_.size() * sizeof(Pair) + controls_.size() * sizeof(ControlNode);
   }
 
   // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
-  // f.set(UnitSet&), f.control(Control&), and after all of these f.weak(UnitId&)); the rest is
-  // forgotten.
+  // f.set(UnitSet&), f.control(Control&), f.weak(UnitId&)), twice the same; the rest is forgotten.
+  // f.expect(UnitId) says that a unit will be visited soon.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
@@ -163,32 +148,24 @@ class Units {
   void renumber_sets(VisitAll visit_all);
 
  private:
-  template <bool kMoveUnits>
+  struct Marked;
+  struct Marking;
   struct Renumbering;
 
-  // 0: a live root; kNoted: the same, with notes; kEnded: a root that has ended; else the parent,
-  // which kNobody, unit 1, never is.
+  // 0: a live root; from kNoted on: the same, with these notes; kEnded: a root that has ended; else
+  // the parent.
   using Word = std::uint32_t;
-  static constexpr Word kEnded = 0xffffffffu;
-  static constexpr Word kNoted = 1;
-  static_assert(kNobody == kNoted);
-  static bool is_root(Word word) { return word <= kNoted || word == kEnded; }
+  static constexpr Word kNoted = 0x80000000u;
+  static constexpr Word kEnded = kNoted - 1;
+  static_assert(kMaxUnit < kEnded);
+  static bool is_live(Word word) { return static_cast<std::int32_t>(word) <= 0; }
+  static bool is_root(Word word) { return is_live(word) || word == kEnded; }
 
   static constexpr std::size_t kRecentPairs = 256;
   static std::size_t recent_place(UnitSet a, UnitSet b) {
     return (a * 0x9e3779b1u ^ b * 0x85ebca6bu) >> 24;
   }
 
-  struct NoteNode {
-    Overwrite overwrite;
-    std::uint32_t next = 0;
-  };
-  struct NoteList {
-    std::uint32_t first = 0;
-    std::uint32_t last = 0;
-    std::uint32_t same_remote = 0;  // the first whose remote access is the last one's
-    std::uint32_t count = 0;
-  };
   struct Pair {
     UnitSet left{};
     UnitSet right{};
@@ -235,9 +212,10 @@ class Units {
   UnitId root(UnitId id);
   UnitId live_slowly(UnitId id);
   UnitId create_beyond();
-  std::uint32_t new_note(const Overwrite& overwrite);
-  void free_notes(NoteList list);
-  void append(NoteList& to, NoteList from);
+  void free_notes(UnitId live_unit);
+  void begin(Renumbering& renumbering);
+  void finish(Renumbering& renumbering);
+  void move_words(const Marked& marked);
   // The element with what its unit has been merged into; 0 when that has ended.
   UnitSet updated(UnitSet one) {
     const UnitId unit = live(one & ~kComputed);
@@ -245,17 +223,14 @@ class Units {
   }
 
   std::uint32_t set_limit_;
-  std::size_t note_limit_;
   Pool<Word> words_;  // by unit
   Pool<Pair> pairs_;
   std::array<UnitSet, kRecentPairs> recent_pairs_{};  // by a hash of their halves; or 0
   Pool<ControlNode> controls_;
   Pool<Pair> spare_pairs_;  // memory for the next renumbering
   Pool<ControlNode> spare_controls_;
-  absl::flat_hash_map<UnitId, NoteList> lists_;  // of live roots
-  Pool<NoteNode> notes_;
-  std::uint32_t free_note_ = 0;  // a list of nodes
-  std::size_t free_notes_ = 0;
+  Notes notes_;
+  std::size_t noted_units_ = 0;
   std::vector<UnitSet> walk_;  // scratch of for_each_live
   std::vector<Control> kept_;  // scratch of without
   std::size_t created_ = 0;
@@ -265,7 +240,9 @@ class Units {
 
 inline UnitId Units::live(UnitId id) {
   const Word word = words_[id];  // of 0 it says that it has ended
-  return word <= kNoted ? id : word == kEnded ? 0 : live_slowly(id);
+  if (is_live(word)) return id;
+  if (word == kEnded) return 0;
+  return is_live(words_[word]) ? word : live_slowly(id);  // most have been merged once
 }
 
 inline UnitId Units::merge(UnitId a, UnitId b) {
@@ -279,14 +256,9 @@ inline UnitId Units::merge(UnitId a, UnitId b) {
 
 template <typename Take>
 void Units::take_notes(UnitId id, Take take) {
-  if (words_[id] != kNoted) return;
-  words_[id] = 0;
-  const auto found = lists_.find(id);
-  const NoteList list = found->second;
-  lists_.erase(found);
-  std::uint32_t at = list.first;
-  for (std::uint32_t i = 0; i < list.count; ++i, at = notes_[at].next) take(notes_[at].overwrite);
-  free_notes(list);
+  if (!noted(id)) return;
+  notes_.for_each(words_[id] & ~kNoted, take);
+  free_notes(id);
 }
 
 template <typename Visit>
@@ -328,38 +300,84 @@ void Units::for_each_element(UnitSet set, Visit visit) {
   }
 }
 
-// Moves what is visited into fresh pools, in the order of the visits.
-template <bool kMoveUnits>
-struct Units::Renumbering {
-  Units& old;
-  Units fresh;
-  std::vector<UnitId> units;
-  std::vector<UnitSet> pairs;
-  std::vector<Control> controls;
+// The units that something refers to.
+struct Units::Marked {
+  struct Group {
+    std::uint64_t bits = 0;  // of 64 units
+    std::uint32_t before = 0;
+  };
+  std::vector<Group> groups;
 
-  explicit Renumbering(Units& from)
-      : old(from),
-        fresh(from.set_limit_, from.note_limit_),
-        units(kMoveUnits ? from.words_.size() : 0, 0),
-        pairs(from.pairs_.size(), kSetBit),
-        controls(from.controls_.size(), 0) {}
+  explicit Marked(std::size_t count) : groups(count / 64 + 1) {}
+  void add(UnitId id) { groups[id / 64].bits |= 1ull << id % 64; }
+  bool has(UnitId id) const { return (groups[id / 64].bits >> id % 64 & 1) != 0; }
+  // Once all are there.
+  void count() {
+    std::uint32_t sum = 0;
+    for (Group& group : groups) {
+      group.before = sum;
+      sum += static_cast<std::uint32_t>(std::popcount(group.bits));
+    }
+  }
+  UnitId number(UnitId id) const {
+    const Group& group = groups[id / 64];
+    return group.before + static_cast<UnitId>(std::popcount(group.bits & ((1ull << id % 64) - 1)));
+  }
+};
+
+struct Units::Marking {
+  Units& units;
+  Marked& marked;
+  std::vector<bool> pairs = std::vector<bool>(units.pairs_.size());
+  std::vector<bool> controls = std::vector<bool>(units.controls_.size());
 
   void unit(UnitId& id) {
-    id = old.live(id);
-    if (!kMoveUnits || id == 0) return;
-    UnitId& moved = units[id];
-    if (moved == 0) moved = static_cast<UnitId>(fresh.words_.push_back(old.words_[id]));
-    id = moved;
+    id = units.live(id);
+    if (id != 0) marked.add(id);
   }
-  void weak(UnitId& id) {
-    id = old.live(id);
-    if (!kMoveUnits || id == 0) return;
-    id = units[id] == 0 ? kNobody : units[id];
+  void weak(UnitId& id) { id = units.live(id); }
+  [[gnu::always_inline]] void expect(UnitId id) const {
+    __builtin_prefetch(&units.words_[id]);
+    __builtin_prefetch(&marked.groups[id / 64]);
   }
-  void set(UnitSet& set) {
+  void set(UnitSet set) {
     if (set < kSetBit) {
       UnitId id = set & ~kComputed;
       unit(id);
+      return;
+    }
+    if (pairs[set & ~kSetBit]) return;
+    pairs[set & ~kSetBit] = true;
+    const Pair both = units.pairs_[set & ~kSetBit];
+    this->set(both.left);
+    this->set(both.right);
+  }
+  void control(Control at) {
+    for (; at != 0 && !controls[at]; at = units.controls_[at].outer) {
+      controls[at] = true;
+      set(units.controls_[at].condition);
+    }
+  }
+};
+
+// Moves the sets and controls that are visited into fresh pools, in the order of the visits.
+struct Units::Renumbering {
+  Units& old;
+  const Marked* marked;  // nullptr: units keep their numbers
+  Units fresh = Units(old.set_limit_);
+  std::vector<UnitSet> pairs = std::vector<UnitSet>(old.pairs_.size(), kSetBit);
+  std::vector<Control> controls = std::vector<Control>(old.controls_.size(), 0);
+
+  // What is visited by itself has been found alive by the marking.
+  void unit(UnitId& id) { id = marked->number(id); }
+  void weak(UnitId& id) { id = marked->has(id) ? marked->number(id) : kNobody; }
+  [[gnu::always_inline]] void expect(UnitId id) const {
+    __builtin_prefetch(&marked->groups[id / 64]);
+  }
+  void set(UnitSet& set) {
+    if (set < kSetBit) {
+      UnitId id = old.live(set & ~kComputed);
+      if (marked != nullptr) unit(id);
       set = id == 0 ? 0 : id | (set & kComputed);
       return;
     }
@@ -395,38 +413,25 @@ struct Units::Renumbering {
 
 template <typename VisitAll>
 void Units::renumber(VisitAll visit_all) {
-  Renumbering<true> renumbering(*this);
-  renumbering.units[kNobody] = kNobody;
+  Marked marked(words_.size());
+  marked.add(0);  // which is none, and stays it
+  marked.add(kNobody);
+  Marking marking{*this, marked};
+  visit_all(marking);
+  marked.count();
+  Renumbering renumbering{*this, &marked};
+  begin(renumbering);
   visit_all(renumbering);
-  for (const auto& [unit, list] : lists_) {
-    if (const UnitId moved = renumbering.units[unit]; moved != 0) {
-      renumbering.fresh.lists_.emplace(moved, list);
-    } else {
-      free_notes(list);
-    }
-  }
-  renumbering.fresh.notes_ = std::move(notes_);
-  renumbering.fresh.free_note_ = free_note_;
-  renumbering.fresh.free_notes_ = free_notes_;
-  renumbering.fresh.created_ = created_;
-  renumbering.fresh.alarms_ = std::move(alarms_);
-  renumbering.fresh.merge_alarms_ = merge_alarms_;
-  *this = std::move(renumbering.fresh);
+  finish(renumbering);
+  move_words(marked);
 }
 
-// Sets come and go by the million: the memory that they leave is used for the next ones, which
-// saves the kernel the trouble of clearing it.
 template <typename VisitAll>
 void Units::renumber_sets(VisitAll visit_all) {
-  Renumbering<false> renumbering(*this);
-  Units& fresh = renumbering.fresh;
-  fresh.pairs_ = std::move(spare_pairs_);
-  fresh.controls_ = std::move(spare_controls_);
-  fresh.forget_sets();
+  Renumbering renumbering{*this, nullptr};
+  begin(renumbering);
   visit_all(renumbering);
-  spare_pairs_ = std::exchange(pairs_, std::move(fresh.pairs_));
-  spare_controls_ = std::exchange(controls_, std::move(fresh.controls_));
-  recent_pairs_ = fresh.recent_pairs_;
+  finish(renumbering);
 }
 
 }  // namespace heddle::svd

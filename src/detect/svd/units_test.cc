@@ -153,6 +153,39 @@ std::size_t cells_in(Blocks& blocks, Address address, std::uint64_t size) {
   return count;
 }
 
+// With every width of their codes, each border from both sides, and split in the end.
+TEST(Accesses, AreWhatWasSet) {
+  constexpr std::size_t kCells = 64;
+  const std::vector<AccessRef> steps = {1,
+                                        3,
+                                        4095,
+                                        4096,
+                                        4097,
+                                        (1ull << 27) - 1,
+                                        1ull << 27,
+                                        (1ull << 27) + 1,
+                                        5ull << kOrdinalBits,
+                                        1ull << 63};
+  for (const AccessRef step : steps) {
+    for (const AccessRef stretch : {1, 7, 1000}) {  // cells in a row that are near each other
+      Accesses accesses(kCells, stretch == 7);
+      std::vector<AccessRef> expected(kCells, 0);
+      AccessRef access = 1ull << kOrdinalBits;
+      for (std::uint64_t i = 0; i < 10 * kCells; ++i) {
+        access += (i + 1) % stretch == 0 ? step : 1;
+        const std::uint64_t cell = i * 13 % (kCells - 1);  // the last one stays without
+        accesses.set(cell, access);
+        expected[cell] = access;
+        for (std::uint64_t k = 0; k < kCells; ++k) {
+          ASSERT_EQ(accesses[k], expected[k]) << "step " << step << " stretch " << stretch;
+        }
+      }
+      const Accesses split = accesses.split(2);
+      for (std::uint64_t k = 0; k < 2 * kCells; ++k) EXPECT_EQ(split[k], expected[k / 2]);
+    }
+  }
+}
+
 TEST(Blocks, APageIsSplitByTheFirstAccessOfHalfAWord) {
   Blocks blocks(4);
   EXPECT_EQ(cells_in(blocks, 0x1000, 16), 2u);
