@@ -45,14 +45,15 @@ std::string text(const Overwrite& note) {
 
 // Among them such as have a value, are long, or come from a thread with a large number.
 Overwrite random_note(std::mt19937& random) {
+  const auto below = [&](std::uint32_t end) { return static_cast<std::uint32_t>(random() % end); };
   Overwrite note;
-  note.inside = 1 + random() % 3;
-  note.remote = 1 + random() % 3;
-  note.address = random() % 100;
-  note.size = random() % 4 == 0 ? (1u << 14) + random() % 3 - 1 : 8;
-  note.remote_thread = random() % 4 == 0 ? (1u << 17) + random() % 3 - 1 : 2;
-  note.has_value = random() % 4 == 0 ? 1 : 0;
-  note.value = note.has_value != 0 ? random() : 0;
+  note.inside = 1 + below(3);
+  note.remote = 1 + below(3);
+  note.address = below(100);
+  note.size = (below(4) == 0 ? (1u << 14) - 1 + below(3) : 8u) & 0x7fffffffu;
+  note.remote_thread = below(4) == 0 ? (1u << 17) - 1 + below(3) : 2;
+  note.has_value = below(4) == 0 ? 1 : 0;
+  note.value = note.has_value != 0 ? below(1000) : 0;
   return note;
 }
 
