@@ -344,6 +344,18 @@ class Executed {
   std::vector<Step> steps_;
 };
 
+Shape executed_shape(std::mt19937& random, int round) {
+  Shape shape;
+  shape.threads = 2 + static_cast<unsigned>(random() % 4);
+  shape.length = 20 + static_cast<unsigned>(random() % 100);
+  shape.span = round % 2 == 0 ? 8 : 40;
+  shape.blocks = random() % 2 == 0;
+  shape.rebirth = random() % 4 == 0;
+  shape.turn = 1 + static_cast<unsigned>(random() % 4);
+  shape.cells = random() % 4 == 0;
+  return shape;
+}
+
 TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
@@ -352,15 +364,7 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   std::size_t loops = 0;
   std::size_t ranges = 0;
   for (int round = 0; round < 10'000; ++round) {
-    Shape shape;
-    shape.threads = 2 + static_cast<unsigned>(random() % 4);
-    shape.length = 20 + static_cast<unsigned>(random() % 100);
-    shape.span = round % 2 == 0 ? 8 : 40;
-    shape.blocks = random() % 2 == 0;
-    shape.rebirth = random() % 4 == 0;
-    shape.turn = 1 + static_cast<unsigned>(random() % 4);
-    shape.cells = random() % 4 == 0;
-    const Executed executed(random, shape);
+    const Executed executed(random, executed_shape(random, round));
     const unsigned granule = random() % 4 == 0 ? 8 : 1;
     Sink sink(granule);
     TripleFinder finder(granule, sink);
@@ -395,15 +399,7 @@ TEST(AvioTwin, ExecutionsGiveTheCountsOfTheirEvents) {
   const Catalog catalog;
   std::uint64_t total = 0;
   for (int round = 0; round < 2'000; ++round) {
-    Shape shape;
-    shape.threads = 2 + static_cast<unsigned>(random() % 4);
-    shape.length = 20 + static_cast<unsigned>(random() % 100);
-    shape.span = round % 2 == 0 ? 8 : 40;
-    shape.blocks = random() % 2 == 0;
-    shape.rebirth = random() % 4 == 0;
-    shape.turn = 1 + static_cast<unsigned>(random() % 4);
-    shape.cells = random() % 4 == 0;
-    const Executed executed(random, shape);
+    const Executed executed(random, executed_shape(random, round));
     std::vector<Execution> executions;
     std::vector<const RecordShape*> shapes;
     executed.list(executions, shapes);
