@@ -88,19 +88,30 @@
  *   rounds, then the addresses of the first round and the distances that are not known statically,
  *   in the order that abi/layout.h says
  *
+ * Gathering. Where data decides some of the addresses (a[index[i]]), the plain loop writes those
+ * words, and no others, in every round: as many as the slot's `round_words`, of which the last
+ * round, if it ends at the loop's test, writes those before it. They follow the words above. A
+ * block is soon full of them; then the record ends after a whole round, with a header of its own
+ * (the slot of the loop's pieces, whose last round is like the others), and the next one begins. So
+ * records of such loops have one more word, behind the rounds: how many rounds of the loop came
+ * before. All other words are as they were at the loop's entry.
+ *
  * While the loop runs, `rounds` is written as its complement and the cursor stays before the
  * record; both are put right after its last round. So a record with the complement is of a loop
  * that never ended. One that ended in a fault is closed as paused, and the additional word is the
  * page that faulted, with HEDDLE_FAULT_KNOWN, and HEDDLE_FAULT_WRITE if only writing to it is
- * forbidden; its accesses are those up to the first one of that page. Of a loop that ended
+ * forbidden; its accesses are those up to the first one of that page. Of a gathering loop that
+ * faulted, `rounds` becomes the complement of the rounds that were begun, so that all but the last
+ * of them are whole, and the additional word follows the words of the last. Of a loop that ended
  * otherwise (kill -9) is known that some of its first rounds were run, and the collector delivers
  * none.
  *
  * Which one runs is decided at the loop's entry: the plain one if the number of rounds minus
  * HEDDLE_LOOP_FEWEST is less than *heddle_unit::loop_rounds, which is HEDDLE_LOOP_MOST unless the
  * runtime sets it to 0: when plain accesses are scheduling points, when one of the unit's is
- * watched, and at the flow level. A plain loop has no scheduling point and takes no signals; what
- * the instrumented one would have written is added to heddle_tls::skipped.
+ * watched, and at the flow level. A plain loop has no scheduling point and takes no signals, unless
+ * it gathers: then where a record of it ends. What the instrumented one would have written is added
+ * to heddle_tls::skipped.
  *
  * Blocks are zero before use. A block that was never submitted (the target was killed) is therefore
  * valid up to its first zero header word, and a segment up to its first zero address.
@@ -119,7 +130,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 7
+#define HEDDLE_ABI_VERSION 8
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -149,6 +160,7 @@ enum heddle_slot_kind {
 
 #define HEDDLE_LOOP_FEWEST 4u         /* rounds of a plain loop: fewer would not pay … */
 #define HEDDLE_LOOP_MOST (1ull << 36) /* … and as many more the collector would not believe */
+#define HEDDLE_LOOP_GATHERED 8u       /* words of a round at most */
 #define HEDDLE_FAULT_KNOWN 1u
 #define HEDDLE_FAULT_WRITE 2u
 #define HEDDLE_FAULT_PAGE 4096u
@@ -159,7 +171,10 @@ struct heddle_slot {
   uint32_t index; /* into the unit's catalog table for its kind */
   uint8_t kind;   /* enum heddle_slot_kind */
   uint8_t words;  /* dynamic words after the header */
-  int16_t before; /* of a segment: slots from this one to that of the segment it implies; 0: none */
+  union {
+    int16_t before; /* of a segment: slots from this one to that of the one it implies; 0: none */
+    uint16_t round_words; /* of a loop: what every round adds; 0: it does not gather */
+  };
 } __attribute__((aligned(8))); /* bit 0 of a slot's address is free: see "paused" above */
 
 /* How the address of a segment's access is known: one entry per segment in the unit's layout blob

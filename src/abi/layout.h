@@ -30,8 +30,11 @@
 //   loop_item = site:varint item step_code:u8 [step:zigzag | reference:varint]
 //
 // `item`, as above, is of its first address; neither its size nor an outcome is dynamic. The step
-// is constant, a word of the record, or that of an earlier item. The record's words are the rounds,
-// then for each item its address and its step, as far as they are words.
+// is constant, a word of the record, or that of an earlier item. Or there is none, and the item is
+// *gathered*: its source is kWord, and every round has that word anew; an item whose source is a
+// gathered one has that one's step and goes where it goes. The record's words are the rounds, in a
+// loop that gathers the rounds before them, then for each item its address and its step, as far as
+// they are words that are not gathered, and then those that are, round by round.
 //
 // A range of length 0 touches nothing: no event. A fence has source kNone: an event without
 // address. An item whose Site::kind is kOncePass is the inline test of a static's guard; the event
@@ -48,7 +51,7 @@
 
 namespace heddle {
 
-inline constexpr std::uint8_t kLayoutVersion = 2;
+inline constexpr std::uint8_t kLayoutVersion = 3;
 
 struct LayoutItem {
   enum class Source : std::uint8_t { kNone = 0, kWord = 1, kSymbol = 2, kItem = 3 };
@@ -70,14 +73,18 @@ using SegmentLayout = std::vector<LayoutItem>;
 
 // An access of a loop.
 struct LoopItem {
-  enum class Step : std::uint8_t { kConstant = 0, kWord = 1, kItem = 2 };
+  enum class Step : std::uint8_t { kConstant = 0, kWord = 1, kItem = 2, kGathered = 3 };
   std::uint32_t site{};  // in the unit's catalog
   LayoutItem first;      // where its address in the first round comes from
   Step step{Step::kConstant};
   std::int64_t distance{};    // kConstant: from round to round
   std::uint32_t reference{};  // kItem
 
-  unsigned words() const { return first.words() + (step == Step::kWord ? 1u : 0u); }
+  // Of the record, and of every round.
+  unsigned words() const {
+    return step == Step::kGathered ? 0 : first.words() + (step == Step::kWord ? 1u : 0u);
+  }
+  unsigned round_words() const { return step == Step::kGathered ? 1 : 0; }
   bool operator==(const LoopItem&) const = default;
 };
 
@@ -85,10 +92,20 @@ struct LoopLayout {
   std::uint32_t always{};  // items that happen in the last round, too
   std::vector<LoopItem> items;
 
-  // Of the record, after the header.
+  // Of the record, after the header, without what is gathered.
   unsigned words() const {
-    unsigned count = 1;
+    unsigned count = round_words() != 0 ? 2 : 1;
     for (const LoopItem& item : items) count += item.words();
+    return count;
+  }
+  // What every round adds, and what the last one does.
+  unsigned round_words() const { return round_words(items.size()); }
+  unsigned last_words() const { return round_words(always); }
+
+ private:
+  unsigned round_words(std::size_t first_items) const {
+    unsigned count = 0;
+    for (std::size_t i = 0; i < first_items; ++i) count += items[i].round_words();
     return count;
   }
 };
@@ -232,13 +249,16 @@ inline bool take_loop_item(Cursor& in, std::size_t number, const LayoutLimits& l
     return false;
   }
   const std::uint8_t step = in.byte();
-  if (step > static_cast<std::uint8_t>(LoopItem::Step::kItem)) return false;
+  if (step > static_cast<std::uint8_t>(LoopItem::Step::kGathered)) return false;
   item.step = static_cast<LoopItem::Step>(step);
   if (item.step == LoopItem::Step::kConstant) item.distance = in.zigzag();
   if (item.step == LoopItem::Step::kItem) {
     const std::uint64_t reference = in.varint();
     if (reference >= number) return false;
     item.reference = static_cast<std::uint32_t>(reference);
+  }
+  if (item.step == LoopItem::Step::kGathered && item.first.source != LayoutItem::Source::kWord) {
+    return false;
   }
   return !in.failed;
 }

@@ -302,9 +302,15 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       calls.pop_back();
     } else if (slot.kind == HEDDLE_SLOT_LOOP) {
       // Loops of which something is wrong, and those of programs that do not know their level.
-      if (flow || static_cast<std::int64_t>(record[1]) < 0) break;
-      if (!checked_loop_.begin(*units_.shapes()[slot.shape], record)) break;
+      const std::uint64_t rounds = record[1];
+      const RecordShape& shape = *units_.shapes()[slot.shape];
+      if (flow || static_cast<std::int64_t>(rounds) < 0) break;
+      const auto length = static_cast<unsigned>(slot.words + LoopWalk::gathered(shape, rounds));
+      if (length >= end - record || !checked_loop_.begin(shape, record)) break;
       if (!checked_loop_.under_way()) break;
+      *to++ = Execution::of(slot.shape, thread, record);
+      record = behind(record, length);
+      continue;
     } else if (slot.kind == HEDDLE_SLOT_FLOW_SEGMENT && !flow) {
       record += std::size_t{1} + slot.words;
       continue;
@@ -360,19 +366,35 @@ Result<std::size_t> Decoder::slot_record(std::span<const std::uint64_t> words, T
       state_->libcall = slot.id;
       break;
     case HEDDLE_SLOT_LOOP:
-      loop_shape_ = units_.shapes()[slot.shape];
-      if (!loop_.begin(*loop_shape_, words.data(),
-                       paused ? std::optional(words[size - 1]) : std::nullopt)) {
-        return Error{fmt::format("the record of a loop at {:#x} says what cannot be", address)};
-      }
-      if (!loop_.under_way()) break;
-      loop_words_ = size;
-      return std::size_t{0};
+      return loop_record(slot, words);
     default:
       return Error{
           fmt::format("a record names a slot at {:#x} that is a part of another", address)};
   }
   return size;
+}
+
+// Returns 0 if its accesses are yet to be made.
+Result<std::size_t> Decoder::loop_record(const CompiledSlot& slot,
+                                         std::span<const std::uint64_t> words) {
+  loop_shape_ = units_.shapes()[slot.shape];
+  const bool paused = (words[0] & 1) != 0;
+  const std::uint64_t rounds = words[1];
+  const bool ended = static_cast<std::int64_t>(rounds) >= 0;
+  // The target died in it: nothing follows.
+  if (!ended && !paused && loop_shape_->round_words != 0) return words.size();
+  const std::uint64_t gathered =
+      ended ? LoopWalk::gathered(*loop_shape_, rounds)
+            : std::min(~rounds, LoopWalk::kMostGathered) * loop_shape_->round_words;
+  const std::uint64_t size = std::uint64_t{1} + slot.words + gathered + (paused ? 1 : 0);
+  if (size > words.size()) return Error{"the record of a loop does not fit its block"};
+  if (!loop_.begin(*loop_shape_, words.data(),
+                   paused ? std::optional(words[size - 1]) : std::nullopt)) {
+    return Error{fmt::format("the record of a loop at {:#x} says what cannot be", words[0])};
+  }
+  if (!loop_.under_way()) return size;
+  loop_words_ = size;
+  return std::size_t{0};
 }
 
 // An access to a range, split where Event::size ends. Nothing is longer than the address space.

@@ -86,6 +86,7 @@ class Decoder {
   static constexpr std::size_t kBatch = 512;  // events, 16 KiB
 
   // Decodes one record and returns the number of its words; 0: it begins a loop.
+  Result<std::size_t> loop_record(const CompiledSlot& slot, std::span<const std::uint64_t> words);
   Result<std::size_t> slot_record(std::span<const std::uint64_t> words, Tail tail, bool resumed,
                                   EventBuffer& out);
   Result<std::size_t> runtime_record(std::span<const std::uint64_t> words, Tail tail,

@@ -176,6 +176,22 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
             .items = {moving(EventKind::kRead, 8, 8, word()),
                       moving(EventKind::kWrite, 8, 8, from_item(0, -8))}}),
       loop({.always = 0, .items = {moving(EventKind::kRead, 4, 24, word())}})};
+  // Each gathers.
+  struct Gathering {
+    std::uint64_t slot;
+    std::size_t words, round_words, last_words;  // behind the rounds before, and in rounds
+  };
+  const Gathering gathering[] = {
+      {loop({.always = 2,
+             .items = {gathered(EventKind::kRead, 4), following(EventKind::kWrite, 4, 0, 0)}}),
+       0, 1, 1},
+      {loop({.always = 1,
+             .items = {moving(EventKind::kRead, 8, 8, word()), gathered(EventKind::kWrite, 8),
+                       following(EventKind::kRead, 8, 1, 8)}}),
+       1, 1, 0},
+      {loop(
+           {.always = 1, .items = {gathered(EventKind::kRead, 1), gathered(EventKind::kWrite, 2)}}),
+       0, 2, 1}};
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
@@ -183,7 +199,22 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
     std::vector<std::uint64_t> words;
     const auto address = [&] { return 0x1000 + random() % 512; };
     for (int i = 0; i < 1000; ++i) {
-      switch (random() % 14) {
+      switch (random() % 16) {
+        case 14:
+        case 15: {
+          // Some go round in a few granules, which may well be all of one thread or all shared.
+          const Gathering& one = gathering[random() % std::size(gathering)];
+          const std::uint64_t rounds = 1 + random() % 20;
+          const Address width = random() % 2 == 0 ? 32 : 512;
+          const Address begin = 0x1000 + random() % (513 - width);
+          const Address alignment = Address{1} << random() % 4;
+          words.insert(words.end(), {one.slot, rounds, random() % 4});
+          for (std::size_t n = one.words + (rounds - 1) * one.round_words + one.last_words; n > 0;
+               --n) {
+            words.push_back((begin + random() % width) / alignment * alignment);
+          }
+          break;
+        }
         case 12:
         case 13: {
           const Address alignment = Address{1} << random() % 4;
@@ -278,6 +309,33 @@ TEST_F(DecoderTest, LongLoopsComeInBatches) {
   Taken taken;
   ASSERT_TRUE(execute_all(decoder(), words, false, taken).ok());
   EXPECT_EQ(taken.events, out);
+}
+
+TEST_F(DecoderTest, ALoopThatGathers) {
+  const std::uint64_t before = segment({{site(EventKind::kRead, 8), word()}});
+  const std::uint64_t slot =
+      loop({.always = 1,
+            .items = {moving(EventKind::kRead, 4, 4, word()), gathered(EventKind::kRead, 8),
+                      following(EventKind::kWrite, 8, 1, 8)}});
+  EXPECT_EQ(brief(decode({before, 0x10, slot, 3, 2, 0x100, 0x900, 0x700, before, 0x20})),
+            "0:r(10,8) 0:r(108,4) 0:r(900,8) 0:w(908,8) 0:r(10c,4) 0:r(700,8) 0:w(708,8) "
+            "0:r(110,4) 0:r(20,8)");
+  // Killed while it ran.
+  EXPECT_EQ(brief(decode({before, 0x10, slot, ~std::uint64_t{900}, 0, 0x100, 0x900, 0x700, 0, 0},
+                         Tail::kCut)),
+            "0:r(10,8)");
+  // Ended by a fault in the second round.
+  EXPECT_EQ(brief(decode({slot | 1, ~std::uint64_t{2}, 0, 0x100, 0x900, 0x7000,
+                          0x7000 | HEDDLE_FAULT_KNOWN, before, 0x20})),
+            "0:r(100,4) 0:r(900,8) 0:w(908,8) 0:r(104,4) 0:r(7000,8) 0:r(20,8)");
+  // More rounds than there are words.
+  for (const std::uint64_t rounds : {std::uint64_t{5}, std::uint64_t{1} << 40}) {
+    catalog_ = {};
+    std::vector<Event> out;
+    const std::vector<std::uint64_t> words = after_unit({slot, rounds, 0, 0x100, 0x900});
+    EXPECT_FALSE(decode_all(decoder(), words, Tail::kWhole, out).ok());
+    EXPECT_TRUE(out.empty());
+  }
 }
 
 TEST_F(DecoderTest, AnImpossibleLoopIsDamage) {

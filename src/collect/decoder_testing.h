@@ -147,7 +147,23 @@ class DecoderTest : public ::testing::Test {
   }
   std::uint64_t loop(const LoopLayout& layout) {
     layout_.add(layout);
-    return slot(HEDDLE_SLOT_LOOP, layout_.loop_count() - 1, layout.words());
+    const std::uint64_t at = slot(HEDDLE_SLOT_LOOP, layout_.loop_count() - 1, layout.words());
+    slots_.back().round_words = static_cast<std::uint16_t>(layout.round_words());
+    return at;
+  }
+  LoopItem gathered(EventKind kind, std::uint32_t size) {
+    LoopItem item;
+    item.site = site(kind, size);
+    item.step = LoopItem::Step::kGathered;
+    return item;
+  }
+  // Where item `number`, which is gathered, is.
+  LoopItem following(EventKind kind, std::uint32_t size, std::uint32_t number,
+                     std::int64_t offset) {
+    LoopItem item = moving(kind, size, 0, from_item(number, offset));
+    item.step = LoopItem::Step::kItem;
+    item.reference = number;
+    return item;
   }
   LoopItem moving(EventKind kind, std::uint32_t size, std::int64_t distance, LayoutItem first) {
     LoopItem item;

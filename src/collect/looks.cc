@@ -167,6 +167,34 @@ std::vector<Row> rows_of(const RecordShape& loop) {
   return rows;
 }
 
+// In the order of their last accesses in a round.
+std::vector<Lane> lanes_of(const RecordShape& loop) {
+  std::vector<Lane> lanes;
+  for (std::size_t i = loop.items.size(); i-- > 0;) {
+    const Event& event = loop.items[i].event;
+    const Lane lane{.offset = event.address,
+                    .base = static_cast<std::uint16_t>(loop.items[i].base),
+                    .round_words = loop.steps[i].gathered ? loop.round_words : std::uint16_t{0},
+                    .step = loop.steps[i],
+                    .in_last_round = i < loop.always,
+                    .size = static_cast<std::uint8_t>(fits(event.size) ? event.size : 0),
+                    .items = std::uint32_t{1} << i,
+                    .unlikely = fits(event.size) ? kNotCovered | (event.size - 1) : kEverything,
+                    .last = fits(event.size) ? LastAccess::pack(event, event.size) : 0};
+    const auto same = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& other) {
+      return other.offset == lane.offset && other.base == lane.base && other.step == lane.step &&
+             other.in_last_round == lane.in_last_round && other.unlikely == lane.unlikely;
+    });
+    if (same == lanes.end()) {
+      lanes.push_back(lane);
+    } else {
+      same->items |= lane.items;
+    }
+  }
+  std::reverse(lanes.begin(), lanes.end());
+  return lanes;
+}
+
 // Makes the forms of one unit.
 class Maker {
  public:
@@ -206,8 +234,7 @@ class Maker {
         form.kind = Form::Kind::kLeave;
         return form;
       case RecordShape::Kind::kLoop:
-        form.kind = Form::Kind::kLoop;
-        return loop(form, shape);
+        return shape.round_words != 0 ? gathering(form, shape) : loop(form, shape);
       case RecordShape::Kind::kSegment:
       case RecordShape::Kind::kCall:
         break;
@@ -249,6 +276,17 @@ class Maker {
     const std::span<const Row> rows = keep(rows_of(shape));
     form.rows = rows.data();
     form.count = static_cast<std::uint32_t>(rows.size());
+    form.kind = Form::Kind::kLoop;
+    return form;
+  }
+
+  // One with too many items takes the way of all others.
+  Form gathering(Form form, const RecordShape& shape) {
+    if (shape.items.size() > Execution::kMostBits) return form;
+    const std::span<const Lane> lanes = keep(lanes_of(shape));
+    form.lanes = lanes.data();
+    form.window_count = static_cast<std::uint16_t>(lanes.size());
+    form.kind = Form::Kind::kGathering;
     return form;
   }
 

@@ -69,6 +69,19 @@ struct Row {
   std::uint64_t last{};  // the last of these accesses in a round, packed
 };
 
+// What some items of a loop that gathers touch in every round.
+struct Lane {
+  Address offset{};             // of the first round, added to the word …
+  std::uint16_t base{};         // … with this number; every round has …
+  std::uint16_t round_words{};  // … another one, so far behind; 0: it is the same, and …
+  LoopStep step;                // … the address moves
+  bool in_last_round{};         // they happen in the last round, too
+  std::uint8_t size{};          // 0: one that a look at one granule is not enough for
+  std::uint32_t items{};        // a bit each
+  std::uint64_t unlikely{};     // bits that no address has for which such a look is enough
+  std::uint64_t last{};         // the last of them in a round, packed
+};
+
 class Stretch;
 struct Form;
 struct Part;
@@ -87,6 +100,7 @@ struct alignas(64) Form {
     kEnter,
     kLeave,
     kLoop,
+    kGathering,  // a loop
     kManyItems,  // a segment with more than an execution has bits for
     kRanges,     // a segment with some sizes that are known only when it runs
     kJoined,
@@ -95,7 +109,10 @@ struct alignas(64) Form {
 
   Judge judge{};
   const Look* looks{};
-  const Window* windows{};
+  union {
+    const Window* windows{};
+    const Lane* lanes;  // of a loop that gathers; as many as windows
+  };
   ShapeId shape{};
   std::uint32_t all{};  // a bit for each item
   std::uint16_t look_count{};

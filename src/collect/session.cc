@@ -1,6 +1,7 @@
 #include "collect/session.h"
 
 #include "trace/event.h"
+#include "trace/loop_walk.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -78,7 +79,7 @@ void answer(int socket_fd, char word) {
 class Session::Region {
  public:
   static Result<std::unique_ptr<Region>> map(int memory_fd) {
-    struct stat status{};
+    struct stat status {};
     heddle_shared header{};
     if (fstat(memory_fd, &status) != 0 ||
         pread(memory_fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -95,15 +96,18 @@ class Session::Region {
       close(memory_fd);
       return Error{"the program's shared memory has an impossible shape"};
     }
-    void* mapping =
-        mmap(nullptr, header.side_offset, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
-    if (mapping == MAP_FAILED) {
+    const std::uint64_t bytes = header.side_offset;
+    void* mapping = mmap(nullptr, bytes + kBehind, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping == MAP_FAILED || mmap(mapping, bytes, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_FIXED, memory_fd, 0) == MAP_FAILED) {
+      const std::string reason = std::strerror(errno);
+      if (mapping != MAP_FAILED) munmap(mapping, bytes + kBehind);
       close(memory_fd);
-      return Error{fmt::format("cannot map the program's shared memory: {}", std::strerror(errno))};
+      return Error{fmt::format("cannot map the program's shared memory: {}", reason)};
     }
     auto region = std::unique_ptr<Region>(new Region);
     region->fd_ = memory_fd;
-    region->bytes_ = header.side_offset;
+    region->bytes_ = bytes;
     region->shared_ = static_cast<heddle_shared*>(mapping);
     region->block_count_ = header.block_count;
     region->pid_ = header.pid;
@@ -113,7 +117,7 @@ class Session::Region {
   }
 
   ~Region() {
-    munmap(shared_, bytes_);
+    munmap(shared_, bytes_ + kBehind);
     close(fd_);
   }
   Region(const Region&) = delete;
@@ -159,6 +163,10 @@ class Session::Region {
   }
 
  private:
+  // What a record of the last block may seem to reach while the target changes it (loop_walk.h).
+  static constexpr std::uint64_t kBehind =
+      (LoopWalk::kMostGathered + HEDDLE_BLOCK_WORDS) * sizeof(std::uint64_t);
+
   Region() = default;
 
   int fd_ = -1;

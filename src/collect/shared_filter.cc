@@ -256,15 +256,26 @@ bool SharedFilter::stays_private(const Form& form, const Execution& execution) {
   return true;
 }
 
+void SharedFilter::round(std::span<const Lane> lanes, std::span<const Address> addresses,
+                         const Execution& execution) {
+  std::uint32_t passing = 0;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (touch_granule(addresses[i], lanes[i].last, execution.who)) passing |= lanes[i].items;
+  }
+  if (passing == 0) return;
+  add(execution);
+  executions_[used_ - 1].items = passing;
+}
+
 // A loop of which something is wrong, or that never ended, is for others.
 bool SharedFilter::loop(const Form& form, const Execution& execution) {
   const RecordShape& shape = *shapes_[execution.shape];
-  if (static_cast<std::int64_t>(execution.words[1]) < 0 || !loop_.begin(shape, execution.words) ||
+  if (static_cast<std::int64_t>(execution.words[1]) < 0 || !loop_.begin(shape, execution) ||
       !loop_.under_way()) {
     return false;
   }
   accesses_ += loop_.accesses();
-  if (stays_private(form, execution)) return true;
+  if (form.kind == Form::Kind::kLoop && stays_private(form, execution)) return true;
   constexpr std::uint64_t kPiece = 1024;
   const auto pass = [&](std::size_t item, Address address) {
     const Event& event = shape.items[item].event;

@@ -73,6 +73,9 @@ class SharedFilter : public EventTaker {
   void segment(const Form& form, const Execution& execution);
   // Both: false: it takes the way of all others.
   bool loop(const Form& form, const Execution& execution);
+  // A round of a loop that gathers, at these addresses, one for each lane.
+  void round(std::span<const Lane> lanes, std::span<const Address> addresses,
+             const Execution& execution);
   bool ranges(std::span<const CompiledItem> items, const std::uint64_t* words, ThreadId thread);
 
   bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);

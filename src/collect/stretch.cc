@@ -7,6 +7,110 @@
 
 namespace heddle::collect {
 
+// The record of a loop that gathers, round by round.
+class Stretch::Gathering {
+ public:
+  Gathering(const Form& form, const std::uint64_t* record, const RecordShape& shape)
+      : all_(form.lanes, form.window_count), record_(record), shape_(shape), rounds_(record[1]) {}
+
+  const RecordShape& shape() const { return shape_; }
+  std::uint64_t rounds() const { return rounds_; }
+  std::uint64_t round() const { return round_; }
+  bool can_be() const { return rounds_ - 1 < LoopWalk::kMostGathered / shape_.round_words; }
+  // Of the record, behind its header.
+  std::ptrdiff_t length() const {
+    return static_cast<std::ptrdiff_t>(shape_.words + LoopWalk::gathered(shape_, rounds_));
+  }
+
+  bool all_shared(Shadow::View shadow) const {
+    return std::all_of(all_.begin(), all_.end(),
+                       [&](const Lane& lane) { return all_shared(lane, shadow); });
+  }
+
+  // From round to round.
+  void begin() {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      const Lane& lane = all_[i];
+      const bool gathered = lane.round_words != 0;
+      ways_[i] = {.address = gathered ? lane.offset : address_of(lane, 0),
+                  .step = gathered ? 0 : step_of(lane),
+                  .word = gathered ? record_ + lane.base : &kNoWord,
+                  .words = lane.round_words};
+    }
+  }
+  bool ended() const { return round_ == rounds_; }
+  // Of the next round, as many as there are addresses.
+  std::span<const Lane> lanes() const { return all_; }
+  std::span<const Address> addresses() const { return {addresses_, count_}; }
+  std::uint64_t items() const { return round_ + 1 < rounds_ ? shape_.items.size() : shape_.always; }
+
+  // False: a look at one granule each is not enough.
+  [[gnu::always_inline]] bool find_addresses() {
+    if (round_ + 1 == rounds_) leave_out_lanes();
+    std::uint64_t unlikely = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      Way& way = ways_[i];
+      addresses_[i] = way.address + *way.word;
+      way.address += way.step;
+      way.word += way.words;
+      unlikely |= addresses_[i] & all_[i].unlikely;
+    }
+    return unlikely == 0;
+  }
+  void go_on() { ++round_; }
+
+ private:
+  Address address_of(const Lane& lane, std::uint64_t round) const {
+    if (lane.round_words != 0) return lane.offset + record_[lane.base + round * lane.round_words];
+    return lane.offset + record_[lane.base] + (record_[2] + round) * step_of(lane);
+  }
+  std::uint64_t step_of(const Lane& lane) const {
+    return lane.step.word != 0 ? record_[lane.step.word]
+                               : static_cast<std::uint64_t>(lane.step.distance);
+  }
+
+  bool all_shared(const Lane& lane, Shadow::View shadow) const {
+    const std::uint64_t rounds = lane.in_last_round ? rounds_ : rounds_ - 1;
+    if (rounds == 0) return true;
+    if (lane.round_words == 0 && step_of(lane) == lane.size) {
+      const Address from = address_of(lane, 0);
+      const Address to = from + rounds * lane.size - 1;
+      return (from & lane.unlikely) == 0 && Shadow::covers(to) &&
+             shadow.all(from, to, SharedFilter::kShared);
+    }
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+      const Address address = address_of(lane, round);
+      if ((address & lane.unlikely) != 0 || shadow.state(address) != SharedFilter::kShared) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Those that happen in the last round, too, are the first.
+  void leave_out_lanes() {
+    while (count_ != 0 && !all_[count_ - 1].in_last_round) --count_;
+  }
+
+  // The address is the sum of two that get on.
+  struct Way {
+    Address address;
+    std::uint64_t step;
+    const std::uint64_t* word;
+    std::size_t words;
+  };
+  static constexpr std::uint64_t kNoWord = 0;
+
+  std::span<const Lane> all_;
+  const std::uint64_t* record_;
+  const RecordShape& shape_;
+  std::uint64_t rounds_;
+  std::uint64_t round_ = 0;
+  std::size_t count_ = all_.size();
+  Way ways_[Execution::kMostBits];
+  Address addresses_[Execution::kMostBits];
+};
+
 struct Stretch::Judges {
   // What judges hand each other, in registers.
 #define HEDDLE_JUDGE_ARGUMENTS \
@@ -225,8 +329,9 @@ struct Stretch::Judges {
     if (rounds - 1 >= LoopWalk::kMostRounds || !all_shared(form, record, rounds, shadow)) {
       return loop_slowly(record, to, form, in, shadow);
     }
-    in.accesses_ += accesses_of_loop(*in.filter_.shapes_[form.shape], record);
-    return put_down(Execution::of(form.shape, in.thread_, record), record, to, form, in, shadow);
+    const Execution all = Execution::of(form.shape, in.thread_, record);
+    in.accesses_ += accesses_of_loop(*in.filter_.shapes_[form.shape], all);
+    return put_down(all, record, to, form, in, shadow);
   }
   static bool all_shared(const Form& form, Words record, std::uint64_t rounds,
                          Shadow::View shadow) {
@@ -242,6 +347,88 @@ struct Stretch::Judges {
     in.resume();
     if (!taken) return record;
     return next(record + 1 + form.words, in.to_, in, shadow);
+  }
+
+  // A loop that gathers: all of it passes, or it is judged round by round.
+  static Words gathering(HEDDLE_JUDGE_ARGUMENTS) {
+    const std::ptrdiff_t left = in.end_ - record;
+    if (form.words >= left) [[unlikely]]
+      return stop(record, to, in);
+    Gathering loop(form, record, *in.filter_.shapes_[form.shape]);
+    if (!loop.can_be() || loop.length() >= left) [[unlikely]]
+      return stop(record, to, in);
+    const Words behind = record + 1 + loop.length();
+    if (loop.all_shared(shadow)) {
+      *to = Execution::of(form.shape, in.thread_, record);
+      in.accesses_ += accesses_of_loop(loop.shape(), *to);
+      ++to;
+    } else {
+      to = round_by_round(loop, record, to, form, in, shadow);
+    }
+    if (to >= in.room_end_) [[unlikely]]
+      return make_room(behind, to, in, shadow);
+    return next(behind, to, in, shadow);
+  }
+
+  // Rounds of which the same items pass are one execution.
+  [[gnu::noinline]] static Execution* round_by_round(Gathering& loop, HEDDLE_JUDGE_ARGUMENTS) {
+    std::uint64_t first = 0;
+    std::uint32_t items = 0;
+    const auto rounds = [&](std::uint64_t from, std::uint64_t to_round, std::uint32_t which) {
+      return Execution::some_rounds(form.shape, in.thread_, record, which, from, to_round - from);
+    };
+    const auto put_down_until = [&](std::uint64_t round) {
+      if (items == 0) return;
+      *to++ = rounds(first, round, items);
+      if (to >= in.room_end_) to = with_room(to, in);
+    };
+    const auto aside = [&](auto judge) {
+      in.to_ = to;
+      in.pause();
+      judge();
+      in.resume();
+      to = in.to_;
+      items = 0;
+    };
+    for (loop.begin(); !loop.ended(); loop.go_on()) {
+      if (!loop.find_addresses()) [[unlikely]] {
+        put_down_until(loop.round());
+        aside([&] { in.filter_.loop(form, rounds(loop.round(), loop.rounds(), Execution::kAll)); });
+        return to;
+      }
+      std::uint32_t passing = 0;
+      const bool judged = look_at_lanes(loop.lanes(), loop.addresses(), in, shadow, passing);
+      in.accesses_ += judged ? loop.items() : 0;
+      if (judged && passing == items) continue;
+      put_down_until(loop.round());
+      first = loop.round();
+      items = passing;
+      if (judged) continue;
+      aside([&] {
+        in.filter_.accesses_ += loop.items();
+        in.filter_.round(loop.lanes(), loop.addresses(), rounds(first, first + 1, 0));
+      });
+    }
+    put_down_until(loop.rounds());
+    return to;
+  }
+  // False: one of them is another thread's, and if some were remembered already, that does no harm.
+  static bool look_at_lanes(std::span<const Lane> lanes, std::span<const Address> addresses,
+                            const Stretch& in, Shadow::View shadow, std::uint32_t& passing) {
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const std::uint8_t state = shadow.state(addresses[i]);
+      if (state == SharedFilter::kShared) {
+        passing |= lanes[i].items;
+        continue;
+      }
+      const std::uint64_t last = lanes[i].last | in.last_ | LastAccess::at(addresses[i]);
+      if (state == in.mine_) {
+        shadow.word(addresses[i]) = last;
+      } else if (state != in.free_ || !shadow.set(addresses[i], in.mine_, last)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   static Words enter(HEDDLE_JUDGE_ARGUMENTS) {
@@ -326,6 +513,8 @@ Judge Stretch::judge_of(const Form& form) {
       return &Judges::nothing;
     case Form::Kind::kLoop:
       return &Judges::loop;
+    case Form::Kind::kGathering:
+      return &Judges::gathering;
     case Form::Kind::kManyItems:
       return &Judges::slowly;
     case Form::Kind::kRanges:

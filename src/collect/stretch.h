@@ -42,6 +42,7 @@ class Stretch {
 
  private:
   struct Judges;
+  class Gathering;
 
   bool go_to_unit_of(std::uint64_t header);
   void resume();

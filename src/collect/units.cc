@@ -114,6 +114,14 @@ class ItemCompiler {
     return true;
   }
 
+  // An item of a loop with this word, which is no word of the others.
+  bool add_gathered(SiteId site_id, std::uint16_t word, std::vector<CompiledItem>& items) {
+    if (!add(site_id, {.source = LayoutItem::Source::kNone}, items)) return false;
+    items.back().no_address = false;
+    items.back().base = roots_.back().base = word;
+    return true;
+  }
+
   // A word that is no item's.
   std::uint16_t take_word() { return static_cast<std::uint16_t>(word_++); }
   unsigned words() const { return word_; }
@@ -174,14 +182,30 @@ bool compile_segment(const Segment& segment, const SegmentLayout& layout, ItemCo
   return compiler.words() == slot.words + 1u;
 }
 
-bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const CompiledSlot& slot,
+bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const heddle_slot& slot,
                   std::vector<CompiledItem>& items, RecordShape& loop) {
   loop.always = layout.always;
+  loop.round_words = static_cast<std::uint16_t>(layout.round_words());
+  loop.last_words = static_cast<std::uint16_t>(layout.last_words());
+  if (layout.round_words() != slot.round_words || slot.round_words > HEDDLE_LOOP_GATHERED) {
+    return false;
+  }
+  if (loop.round_words != 0) compiler.take_word();  // the rounds before
+  auto gathered = static_cast<std::uint16_t>(slot.words + 1u);
   for (const LoopItem& from : layout.items) {
-    if (!compiler.add(from.site, from.first, items)) return false;
     LoopStep step{.distance = from.distance};
+    if (from.step == LoopItem::Step::kGathered) {
+      if (!compiler.add_gathered(from.site, gathered++, items)) return false;
+      step = {.gathered = true};
+    } else if (!compiler.add(from.site, from.first, items)) {
+      return false;
+    }
     if (from.step == LoopItem::Step::kWord) step.word = compiler.take_word();
     if (from.step == LoopItem::Step::kItem) step = loop.steps[from.reference];
+    // What goes where a gathered item goes does not move by itself, and what does not does.
+    const bool follows =
+        from.first.source == LayoutItem::Source::kItem && loop.steps[from.first.reference].gathered;
+    if (step.gathered != (follows || from.step == LoopItem::Step::kGathered)) return false;
     loop.steps.push_back(step);
   }
   return compiler.words() == slot.words + 1u;
@@ -398,7 +422,7 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         }
         // The first word is the number of rounds.
         if (!compile_loop(layout.loops[raw.index], ItemCompiler(own, remap, parts, slot_address, 2),
-                          slot, unit->items, shape)) {
+                          raw, unit->items, shape)) {
           return damaged(parts.name, "a loop's items");
         }
         break;

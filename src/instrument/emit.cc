@@ -11,6 +11,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace heddle::instrument {
@@ -27,6 +28,11 @@ using llvm::Value;
 // What stands at label 1 is for words, and is dropped where nobody wants them.
 #define HEDDLE_FOR_WORDS \
   "\n\t.pushsection " HEDDLE_WORDS_SECTION ",\"aR?\",@progbits\n\t.long 1b-.\n\t.popsection"
+
+// The header and the words of a loop's record, without what is gathered.
+unsigned words_of(const CopiedLoop& loop) {
+  return static_cast<unsigned>((loop.again != nullptr ? 3 : 2) + loop.words.size());
+}
 
 class Emitter {
  public:
@@ -46,8 +52,17 @@ class Emitter {
   void run();
 
  private:
+  // Of a loop that gathers; both become registers.
+  struct Gathering {
+    llvm::AllocaInst* word;  // where the next round's words go
+    llvm::AllocaInst* done;  // rounds in records that are complete
+  };
+
   void emit_entry();
   void emit_loop(const CopiedLoop& loop);
+  void begin_loop(IRBuilder<>& builder, const CopiedLoop& loop, Value* done);
+  void gather(IRBuilder<>& builder, const CopiedLoop& loop, Gathering& at);
+  void end_piece(const CopiedLoop& loop, Gathering& at);
   unsigned room_before(const llvm::BasicBlock* block) const;
   void emit_block(const BlockPlan& plan);
   void emit_segment(Step step, unsigned& room);
@@ -70,9 +85,13 @@ class Emitter {
   void refill_if_full(IRBuilder<>& builder);
   void inline_code(IRBuilder<>& builder, const char* code, const char* operands,
                    llvm::ArrayRef<Value*> values);
-  void put(IRBuilder<>& builder, unsigned word, Value* value);
+  void put(IRBuilder<>& builder, unsigned word, Value* value) {
+    put(builder, position(builder), word, value);
+  }
+  void put(IRBuilder<>& builder, Value* begin, unsigned word, Value* value);
   void put_slot(IRBuilder<>& builder, std::uint32_t slot);
   void advance(IRBuilder<>& builder, unsigned words);
+  void go_to(IRBuilder<>& builder, Value* next);
   void reload(IRBuilder<>& builder, bool behind_its_back);
   bool looks_harmless(const llvm::CallBase& call) const;
   void point(IRBuilder<>& builder, const PlannedItem& item);
@@ -90,10 +109,11 @@ class Emitter {
   llvm::Type* word_;
   llvm::Type* byte_;
 
-  llvm::Value* tls_{};            // once per function; a coroutine asks anew every time
-  llvm::AllocaInst* position_{};  // becomes a register
-  llvm::AllocaInst* frame_{};     // its address is the activation's token
-  llvm::Value* called_from_{};    // the call that led to a function that passes calls on
+  llvm::Value* tls_{};                        // once per function; a coroutine asks anew every time
+  llvm::AllocaInst* position_{};              // becomes a register …
+  std::vector<llvm::AllocaInst*> registers_;  // … and so do these
+  llvm::AllocaInst* frame_{};                 // its address is the activation's token
+  llvm::Value* called_from_{};  // the call that led to a function that passes calls on
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> room_after_;  // blocks that are done
 };
 
@@ -166,13 +186,13 @@ void Emitter::ensure_room(IRBuilder<>& builder, unsigned words, unsigned& room) 
 
 // A store to `word` of the record, as far as the optimiser is concerned; that it may become a
 // no-operation (abi/abi.h, "words") changes nothing for the program.
-void Emitter::put(IRBuilder<>& builder, unsigned word, Value* value) {
+void Emitter::put(IRBuilder<>& builder, Value* begin, unsigned word, Value* value) {
   Value* offset = llvm::ConstantInt::get(word_, sizeof(std::uint64_t) * word);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context_),
                                        {pointer_, value->getType(), word_}, false);
   auto* assembly = llvm::InlineAsm::get(type, "1:\n\tmovq $1, ${2:c}($0)" HEDDLE_FOR_WORDS, "r,r,i",
                                         /*hasSideEffects=*/true);
-  llvm::CallInst* call = builder.CreateCall(assembly, {position(builder), value, offset});
+  llvm::CallInst* call = builder.CreateCall(assembly, {begin, value, offset});
   call->addFnAttr(llvm::Attribute::NoUnwind);
   call->setMemoryEffects(llvm::MemoryEffects::argMemOnly(llvm::ModRefInfo::Mod));
 }
@@ -182,7 +202,11 @@ void Emitter::put_slot(IRBuilder<>& builder, std::uint32_t slot) {
 }
 
 void Emitter::advance(IRBuilder<>& builder, unsigned words) {
-  Value* next = builder.CreateConstInBoundsGEP1_64(word_, position(builder), words);
+  go_to(builder, builder.CreateConstInBoundsGEP1_64(word_, position(builder), words));
+}
+
+// The record ends there.
+void Emitter::go_to(IRBuilder<>& builder, Value* next) {
   builder.CreateAlignedStore(next, tls(builder), llvm::Align(8));
   builder.CreateStore(next, position_);
 }
@@ -232,8 +256,7 @@ void Emitter::reopen(IRBuilder<>& builder, const Step& step) {
   const auto length = static_cast<std::int64_t>(1 + step.before);
   Value* begin = builder.CreateInBoundsGEP(word_, position(builder),
                                            llvm::ConstantInt::getSigned(word_, -length));
-  builder.CreateAlignedStore(begin, tls(builder), llvm::Align(8));
-  builder.CreateStore(begin, position_);
+  go_to(builder, begin);
 }
 
 // The slot by the way that the block was entered.
@@ -314,26 +337,98 @@ void Emitter::emit_flow_segment(const Step& step) {
               "i", {unit_.slot_address(step.slot)});
 }
 
-// Before and behind a plain loop: abi/abi.h, "loops".
+// Before and behind a plain loop, and in it if it gathers: abi/abi.h, "loops".
 void Emitter::emit_loop(const CopiedLoop& loop) {
   if (!loop.recorded) return;
   IRBuilder<> builder(loop.record->getTerminator());
   builder.SetCurrentDebugLocation(llvm::DebugLoc());
+  const bool gathers = loop.again != nullptr;
+  Gathering at{};
   unsigned room = 0;
-  const auto words = static_cast<unsigned>(2 + loop.words.size());
-  ensure_room(builder, words, room);
-  put_slot(builder, loop.slot);
-  for (unsigned i = 0; i < loop.words.size(); ++i) put(builder, 2 + i, loop.words[i]);
-  put(builder, 1, builder.CreateNot(loop.rounds));
+  ensure_room(builder, words_of(loop) + static_cast<unsigned>(loop.gathered.size()), room);
+  begin_loop(builder, loop, llvm::ConstantInt::get(word_, 0));
+  if (gathers) gather(builder, loop, at);
 
   builder.SetInsertPoint(loop.finish->getTerminator());
-  put(builder, 1, loop.rounds);
-  advance(builder, words);
+  if (gathers) {
+    Value* done = builder.CreateLoad(word_, at.done);
+    put(builder, 1, builder.CreateSub(loop.rounds, done));
+    go_to(builder, builder.CreateConstInBoundsGEP1_64(word_, builder.CreateLoad(pointer_, at.word),
+                                                      loop.last_words));
+  } else {
+    put(builder, 1, loop.rounds);
+    advance(builder, words_of(loop));
+  }
   Value* skipped =
       builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), offsetof(heddle_tls, skipped));
   Value* more = builder.CreateMul(loop.rounds, llvm::ConstantInt::get(word_, loop.words_per_round));
   builder.CreateStore(builder.CreateAdd(builder.CreateLoad(word_, skipped), more), skipped);
   room_after_[loop.finish] = room;
+}
+
+// The record of a loop, or of what is left of it after so many rounds.
+void Emitter::begin_loop(IRBuilder<>& builder, const CopiedLoop& loop, Value* done) {
+  unsigned word = 2;
+  put_slot(builder, loop.slot);
+  if (loop.again != nullptr) put(builder, word++, done);
+  for (Value* value : loop.words) put(builder, word++, value);
+  put(builder, 1, builder.CreateNot(builder.CreateSub(loop.rounds, done)));
+}
+
+// From the entry on, every round writes words; before another one is tested whether the record has
+// room for them.
+void Emitter::gather(IRBuilder<>& entry, const CopiedLoop& loop, Gathering& at) {
+  IRBuilder<> builder(position_);
+  at = {.word = builder.CreateAlloca(pointer_), .done = builder.CreateAlloca(word_)};
+  registers_.push_back(at.word);
+  registers_.push_back(at.done);
+  entry.CreateStore(entry.CreateConstInBoundsGEP1_64(word_, position(entry), words_of(loop)),
+                    at.word);
+  entry.CreateStore(llvm::ConstantInt::get(word_, 0), at.done);
+  for (unsigned i = 0; i < loop.gathered.size(); ++i) {
+    llvm::Instruction* access = loop.gathered[i];
+    builder.SetInsertPoint(access);
+    put(builder, builder.CreateLoad(pointer_, at.word), i,
+        llvm::getLoadStorePointerOperand(access));
+  }
+  end_piece(loop, at);
+}
+
+void Emitter::end_piece(const CopiedLoop& loop, Gathering& at) {
+  const auto round_words = static_cast<unsigned>(loop.gathered.size());
+  llvm::BasicBlock* header = loop.again->getSingleSuccessor();
+  auto* more = llvm::BasicBlock::Create(context_, "heddle.more", &function_);
+  for (llvm::PHINode& phi : header->phis()) {
+    phi.addIncoming(phi.getIncomingValueForBlock(loop.again), more);
+  }
+  IRBuilder<> builder(loop.again->getTerminator());
+  builder.SetCurrentDebugLocation(llvm::DebugLoc());
+  Value* next =
+      builder.CreateConstInBoundsGEP1_64(word_, builder.CreateLoad(pointer_, at.word), round_words);
+  builder.CreateStore(next, at.word);
+  // A signal may ask for the turn at any time.
+  Value* limit = builder.CreateAlignedLoad(
+      pointer_,
+      builder.CreateConstInBoundsGEP1_64(byte_, tls(builder), offsetof(heddle_tls, limit)),
+      llvm::Align(8), /*isVolatile=*/true);
+  builder.CreateCondBr(builder.CreateICmpUGT(next, limit), more, header,
+                       llvm::MDBuilder(context_).createBranchWeights(1, 1000));
+  loop.again->getTerminator()->eraseFromParent();
+
+  builder.SetInsertPoint(more);
+  Value* first = builder.CreateConstInBoundsGEP1_64(word_, position(builder), words_of(loop));
+  Value* words = builder.CreatePtrDiff(word_, next, first);
+  Value* rounds = builder.CreateExactUDiv(words, llvm::ConstantInt::get(word_, round_words));
+  put_slot(builder, loop.piece);
+  put(builder, 1, rounds);
+  go_to(builder, next);
+  refill_if_full(builder);
+  Value* done = builder.CreateAdd(builder.CreateLoad(word_, at.done), rounds);
+  builder.CreateStore(done, at.done);
+  begin_loop(builder, loop, done);
+  builder.CreateStore(builder.CreateConstInBoundsGEP1_64(word_, position(builder), words_of(loop)),
+                      at.word);
+  builder.CreateBr(header);
 }
 
 void Emitter::redirect(llvm::CallBase& call) {
@@ -449,7 +544,8 @@ void Emitter::run() {
   for (const BlockPlan* block : order) emit_block(*block);
   for (const CopiedLoop& loop : loops_) join_values(loop);
   llvm::DominatorTree tree(function_);
-  llvm::PromoteMemToReg(position_, tree);
+  registers_.push_back(position_);
+  llvm::PromoteMemToReg(registers_, tree);
 }
 
 }  // namespace

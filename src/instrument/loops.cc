@@ -119,7 +119,12 @@ class LoopCopier {
   std::optional<LoopLayout> describe(Loop& loop, const Round& round);
   const SCEV* extended(Value* index, llvm::Type* type);
   const SCEV* address_of(const Access& access, const Loop& loop);
-  bool locate(const SCEV* first, std::span<const SCEV* const> earlier, LayoutItem& out);
+  struct Located {
+    const SCEV* first;
+    bool gathered;
+  };
+  bool locate(const Located& item, std::span<const Located> earlier, LayoutItem& out);
+  void write_slots(LoopLayout layout);
   void copy(Loop& loop);
   std::optional<CopiedLoop> try_loop(Loop& loop);
 
@@ -140,6 +145,7 @@ class LoopCopier {
   std::vector<Hoisted> hoisted_;
   const SCEV* rounds_{};
   std::vector<const SCEV*> words_;
+  std::vector<Instruction*> gathered_;  // the loop's own
   CopiedLoop out_;
 };
 
@@ -298,7 +304,8 @@ void LoopCopier::put_back(const Loop& loop) {
 }
 
 // Where the address of the first round comes from, if not from a word of the record.
-bool LoopCopier::locate(const SCEV* first, std::span<const SCEV* const> earlier, LayoutItem& out) {
+bool LoopCopier::locate(const Located& item, std::span<const Located> earlier, LayoutItem& out) {
+  const SCEV* const first = item.first;
   const SCEV* base = first;
   std::int64_t offset = 0;
   if (const auto* sum = dyn_cast<llvm::SCEVAddExpr>(first);
@@ -308,7 +315,7 @@ bool LoopCopier::locate(const SCEV* first, std::span<const SCEV* const> earlier,
       base = sum->getOperand(1);
     }
   }
-  if (const auto* value = dyn_cast<llvm::SCEVUnknown>(base)) {
+  if (const auto* value = dyn_cast<llvm::SCEVUnknown>(base); value != nullptr && !item.gathered) {
     auto* variable = dyn_cast<llvm::GlobalVariable>(value->getValue());
     if (variable != nullptr && unit_.known_symbol(variable, out.reference)) {
       out.source = LayoutItem::Source::kSymbol;
@@ -317,7 +324,8 @@ bool LoopCopier::locate(const SCEV* first, std::span<const SCEV* const> earlier,
     }
   }
   for (std::size_t i = 0; i < earlier.size(); ++i) {
-    const SCEV* apart = scev_->getMinusSCEV(first, earlier[i]);
+    if (earlier[i].gathered != item.gathered) continue;
+    const SCEV* apart = scev_->getMinusSCEV(first, earlier[i].first);
     const auto* constant = dyn_cast<llvm::SCEVConstant>(apart);
     if (constant == nullptr) continue;
     out.source = LayoutItem::Source::kItem;
@@ -373,6 +381,7 @@ std::optional<LoopLayout> LoopCopier::describe(Loop& loop, const Round& round) {
   llvm::SCEVExpander expander(*scev_, function_.getParent()->getDataLayout(), "heddle", false);
   llvm::Type* word = llvm::Type::getInt64Ty(function_.getContext());
   words_.clear();
+  gathered_.clear();
   const SCEV* again = scev_->getBackedgeTakenCount(&loop);
   if (isa<llvm::SCEVCouldNotCompute>(again) || scev_->getTypeSizeInBits(again->getType()) > 64) {
     return std::nullopt;
@@ -382,27 +391,38 @@ std::optional<LoopLayout> LoopCopier::describe(Loop& loop, const Round& round) {
 
   LoopLayout layout;
   layout.always = round.in_header;
-  std::vector<const SCEV*> first;
+  std::vector<Located> first;
   std::vector<const SCEV*> steps;
   for (const PlannedItem* item : round.items) {
     const SCEV* address = address_of(item->access, loop);
     const SCEV* step = scev_->getZero(word);
     if (const auto* moving = dyn_cast<llvm::SCEVAddRecExpr>(address);
         moving != nullptr && moving->getLoop() == &loop) {
-      if (!moving->isAffine()) return std::nullopt;
-      step = scev_->getNoopOrSignExtend(moving->getStepRecurrence(*scev_), word);
-      address = moving->getStart();
+      if (moving->isAffine()) {
+        step = scev_->getNoopOrSignExtend(moving->getStepRecurrence(*scev_), word);
+        address = moving->getStart();
+      }
     }
-    if (!scev_->isLoopInvariant(address, &loop) || !scev_->isLoopInvariant(step, &loop) ||
-        !expander.isSafeToExpandAt(address, record_->getTerminator()) ||
-        !expander.isSafeToExpandAt(step, record_->getTerminator())) {
-      return std::nullopt;
+    const bool gathered = !scev_->isLoopInvariant(address, &loop) ||
+                          !scev_->isLoopInvariant(step, &loop) ||
+                          !expander.isSafeToExpandAt(address, record_->getTerminator()) ||
+                          !expander.isSafeToExpandAt(step, record_->getTerminator());
+    if (gathered) {
+      address = scev_->getSCEV(item->access.address);
+      step = nullptr;
     }
     LoopItem entry;
     entry.site = item->site;
-    if (!locate(address, first, entry.first)) words_.push_back(address);
+    const bool located = locate({address, gathered}, first, entry.first);
+    if (!located && !gathered) words_.push_back(address);
     const auto known = std::find(steps.begin(), steps.end(), step);
-    if (const auto* constant = dyn_cast<llvm::SCEVConstant>(step)) {
+    if (gathered && !located) {
+      entry.step = LoopItem::Step::kGathered;
+      gathered_.push_back(item->access.instruction);
+    } else if (gathered) {
+      entry.step = LoopItem::Step::kItem;
+      entry.reference = entry.first.reference;
+    } else if (const auto* constant = dyn_cast<llvm::SCEVConstant>(step)) {
       entry.distance = constant->getAPInt().getSExtValue();
     } else if (known != steps.end()) {
       entry.step = LoopItem::Step::kItem;
@@ -411,11 +431,11 @@ std::optional<LoopLayout> LoopCopier::describe(Loop& loop, const Round& round) {
       entry.step = LoopItem::Step::kWord;
       words_.push_back(step);
     }
-    first.push_back(address);
+    first.push_back({address, gathered});
     steps.push_back(step);
     layout.items.push_back(entry);
   }
-  if (layout.words() > kMostWords) return std::nullopt;
+  if (layout.words() > kMostWords || gathered_.size() > HEDDLE_LOOP_GATHERED) return std::nullopt;
   return layout;
 }
 
@@ -432,6 +452,18 @@ void LoopCopier::copy(Loop& loop) {
   }
   llvm::remapInstructionsInBlocks(copies, map);
   auto* plain_header = llvm::cast<BasicBlock>(map[header]);
+
+  for (Instruction* access : gathered_) {
+    out_.gathered.push_back(llvm::cast<Instruction>(map[access]));
+  }
+  if (!gathered_.empty()) {
+    auto* latch = llvm::cast<BasicBlock>(map[loop.getLoopLatch()]);
+    out_.again = BasicBlock::Create(function_.getContext(), "heddle.again", &function_);
+    llvm::BranchInst::Create(plain_header, out_.again);
+    latch->getTerminator()->replaceSuccessorWith(plain_header, out_.again);
+    plain_header->replacePhiUsesWith(latch, out_.again);
+    copies.push_back(out_.again);
+  }
 
   BasicBlock* finish = BasicBlock::Create(function_.getContext(), "heddle.finish", &function_);
   llvm::BranchInst::Create(exit, finish);
@@ -481,6 +513,14 @@ void LoopCopier::copy(Loop& loop) {
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.disable");
 }
 
+void LoopCopier::write_slots(LoopLayout layout) {
+  out_.slot = unit_.add_loop_slot(layout);
+  if (layout.round_words() == 0) return;
+  out_.last_words = layout.last_words();
+  layout.always = static_cast<std::uint32_t>(layout.items.size());
+  out_.piece = unit_.add_loop_slot(layout);
+}
+
 std::optional<CopiedLoop> LoopCopier::try_loop(Loop& loop) {
   if (!has_shape(loop)) return std::nullopt;
   const std::optional<Round> round = round_of(loop);
@@ -499,8 +539,8 @@ std::optional<CopiedLoop> LoopCopier::try_loop(Loop& loop) {
       put_back(loop);
       return std::nullopt;
     }
-    out_.slot = unit_.add_loop_slot(*layout);
-    out_.words_per_round = round->words;
+    out_.words_per_round = round->words - layout->round_words();
+    write_slots(*layout);
     llvm::SCEVExpander expander(*scev_, function_.getParent()->getDataLayout(), "heddle", false);
     out_.rounds = expander.expandCodeFor(rounds_, nullptr, choose_->getTerminator()->getIterator());
     for (const SCEV* value : words_) {

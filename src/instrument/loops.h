@@ -16,9 +16,15 @@
 //   - of one block, or of two, of which the first tests and the second is the body;
 //   - without calls, divisions that may trap, atomic, volatile or range accesses;
 //   - whose number of rounds can be computed at its entry;
-//   - in which the address of every recorded access is, in round k, first + k·step, both known at
-//     the entry.
+//   - in which the address of a recorded access is, in round k, first + k·step, both known at the
+//     entry; or the copy writes it in every round (it *gathers*; there can only be a few of those).
 // A loop that touches no shared memory need not be countable: it writes no record.
+//
+// A copy that gathers fills a block in some thousand rounds, so its record comes in pieces:
+//
+//     copy:    …  before such an access: the next word = its address;  …  goto again
+//     again:   if (there is room for another round) goto copy
+//              the record is complete, of a piece; another one begins;  goto copy
 //
 // Values that the loop reads again in each round (the begin of a vector, a bound) count as known at
 // its entry if alias analysis says that nothing in the loop writes them. The reads are still
@@ -50,7 +56,13 @@ struct CopiedLoop {
   std::uint32_t slot{};
   llvm::Value* rounds{};
   std::vector<llvm::Value*> words;  // behind the rounds
-  unsigned words_per_round{};       // of the instrumented loop
+  unsigned words_per_round{};       // of the instrumented loop, less what the plain one gathers
+
+  // What the copy writes, and where another round of it begins; nothing if it does not gather.
+  std::vector<llvm::Instruction*> gathered;  // the accesses whose addresses are written, in order
+  unsigned last_words{};                     // how many of them the last round has
+  std::uint32_t piece{};                     // the slot of a record that is not the last
+  llvm::BasicBlock* again{};
 };
 
 std::vector<CopiedLoop> copy_loops(llvm::Function& function, const FunctionPlan& plan, Unit& unit,

@@ -77,7 +77,9 @@ std::uint32_t Unit::add_joined_slot(unsigned words, std::span<const JoinedPart> 
 std::uint32_t Unit::add_loop_slot(const LoopLayout& layout) {
   const std::uint32_t number = layout_.loop_count();
   layout_.add(layout);
-  return add_slot(HEDDLE_SLOT_LOOP, number, layout.words());
+  const std::uint32_t slot = add_slot(HEDDLE_SLOT_LOOP, number, layout.words());
+  slots_[slot].round_words = static_cast<std::uint16_t>(layout.round_words());
+  return slot;
 }
 
 bool Unit::symbol(GlobalVariable* variable, std::uint32_t& number) {

@@ -97,10 +97,29 @@ uint64_t fault_of(int signal, const siginfo_t* info, const void* context) {
          (forbidden && writing ? HEDDLE_FAULT_WRITE : 0);
 }
 
+// A loop that gathers, in the round that it has begun; returns the end of its record. What it has
+// not gathered is 0.
+uint64_t* close_gathering(uint64_t* record, const heddle_slot* slot, uint64_t fault) {
+  uint64_t* const words = record + 1 + slot->words;
+  uint64_t* end = words;
+  while (*end != 0) ++end;
+  if (static_cast<int64_t>(record[1]) >= 0) return end;  // it is over
+  const uint64_t rounds = static_cast<uint64_t>(end - words) / slot->round_words + 1;
+  record[0] |= 1;
+  record[1] = ~rounds;
+  end = words + rounds * slot->round_words;
+  *end = fault;
+  return end + 1;
+}
+
 // The records from `at` that were begun and not finished are closed as paused.
 uint64_t* close_open_records(uint64_t* at, uint64_t fault) {
   while (*at != 0 && *at >> 56 == 0) {
     const auto* slot = reinterpret_cast<const heddle_slot*>(*at);
+    if (slot->kind == HEDDLE_SLOT_LOOP && slot->round_words != 0) {
+      at = close_gathering(at, slot, fault);
+      continue;
+    }
     uint64_t* end = at + 1 + slot->words;
     if (*end == 0) {
       *at |= 1;

@@ -11,13 +11,14 @@
 //   enter    Enter(shape.id)
 //   leave    Leave(shape.id)
 //   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
-//   loop     its accesses, round by round (trace/loop_walk.h)
+//   loop     its accesses, round by round (trace/loop_walk.h), or those of some rounds
 //
 // At the access level an item may leave its size to the record (item.size_word). Everything that is
 // not the whole execution of such a shape (locks, segments that were interrupted, accesses to no
 // bytes at all or to more than an event can tell) stays an event.
 #pragma once
 
+#include "abi/abi.h"
 #include "trace/event.h"
 
 #include <bit>
@@ -39,7 +40,9 @@ struct ShapeItem {
 // How an access of a loop gets on from round to round. Its first address is that of any item.
 struct LoopStep {
   std::int64_t distance{};  // constant …
-  std::uint16_t word{};     // … or this word of the record, if it is not 0
+  std::uint16_t word{};     // … or this word of the record, if it is not 0 …
+  bool gathered{};          // … or its word is another one in every round
+  bool operator==(const LoopStep&) const = default;
 };
 
 struct RecordShape {
@@ -50,6 +53,8 @@ struct RecordShape {
   std::uint8_t words{};               // of its record, behind the header
   std::uint32_t id{};                 // segment or function
   std::uint32_t always{};             // items of a loop that happen in the last round, too
+  std::uint16_t round_words{};        // of a loop: words that every round adds to its record …
+  std::uint16_t last_words{};         // … and that the last one does
   std::vector<std::uint32_t> before;  // segments without accesses that a segment's record implies
   std::vector<ShapeItem> items;       // of a segment, a call or a loop
   std::vector<LoopStep> steps;        // of a loop; one for each item
@@ -61,13 +66,21 @@ struct Execution {
 
   ShapeId shape{};        // 0: not an execution; the next `who` events of the batch come here
   std::uint32_t who{};    // the thread, or that count
-  SiteId site{};          // enter, call: where it was called
-  std::uint32_t items{};  // segment, call: which items, a bit each
+  SiteId site{};          // enter, call: where it was called; loop: see some_rounds
+  std::uint32_t items{};  // segment, call, loop (in all rounds): which items, a bit each
   const std::uint64_t* words{};
 
   static Execution of(ShapeId shape, ThreadId thread, const std::uint64_t* words, SiteId site = 0) {
     return {shape, thread, site, kAll, words};
   }
+  // Of a loop that gathers, `count` rounds from the one with number `first` on; and which items.
+  static Execution some_rounds(ShapeId shape, ThreadId thread, const std::uint64_t* words,
+                               std::uint32_t items, std::uint64_t first, std::uint64_t count) {
+    static_assert(HEDDLE_BLOCK_WORDS < 1u << 16);
+    return {shape, thread, static_cast<SiteId>(first << 16 | count), items, words};
+  }
+  std::uint64_t first_round() const { return site >> 16; }
+  std::uint64_t round_count() const { return site & 0xffff; }  // 0: all
   static Execution events(std::uint32_t count) { return {0, count, 0, 0, nullptr}; }
 
   // Only what has no more than kMostBits items can lack some of them.

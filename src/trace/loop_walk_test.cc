@@ -21,6 +21,7 @@ struct Item {
   std::int64_t offset{};      // from it
   std::int64_t distance{};    // from round to round …
   std::uint16_t step_word{};  // … or this word
+  bool gathered{};            // … or another word in every round
 };
 
 class LoopWalks : public ::testing::Test {
@@ -36,8 +37,13 @@ class LoopWalks : public ::testing::Test {
       made.event.address = static_cast<Address>(item.offset);
       made.base = item.base;
       shape_.items.push_back(made);
-      shape_.steps.push_back({.distance = item.distance, .word = item.step_word});
+      shape_.steps.push_back(
+          {.distance = item.distance, .word = item.step_word, .gathered = item.gathered});
+      const bool first = item.gathered && item.base == words + 1u + shape_.round_words;
+      if (first) ++shape_.round_words;
+      if (first && shape_.items.size() <= always) ++shape_.last_words;
     }
+    shape_.words = words;
     words_ = words;
   }
 
@@ -45,7 +51,7 @@ class LoopWalks : public ::testing::Test {
   std::string expand(const std::vector<std::uint64_t>& record, std::uint64_t most = 1000) {
     LoopWalk loop;
     const bool paused = (record[0] & 1) != 0;
-    const auto fault = paused ? std::optional(record[words_ + 1u]) : std::nullopt;
+    const auto fault = paused ? std::optional(record.back()) : std::nullopt;
     if (!loop.begin(shape_, record.data(), fault)) return "cannot be";
     std::string text;
     const auto add = [&](std::size_t item, Address address) {
@@ -129,6 +135,47 @@ TEST_F(LoopWalks, WhatNoLoopCanHaveDone) {
   EXPECT_EQ(expand({kSlot, 5, ~std::uint64_t{0} - 100, 8}), "cannot be");
   // A wild pointer that led to the fault.
   EXPECT_EQ(expand({kSlot | 1, ~std::uint64_t{5}, ~std::uint64_t{0} - 100, 8, 0}), "");
+}
+
+TEST_F(LoopWalks, WhatIsGathered) {
+  // sum += x[index[i]] with the index in the test, and a write to the neighbour in the body.
+  loop(2,
+       {{.base = 3, .distance = 4},
+        {.base = 4, .gathered = true},
+        {.kind = EventKind::kWrite, .base = 4, .offset = -8, .gathered = true},
+        {.kind = EventKind::kWrite, .base = 5, .gathered = true}},
+       3);
+  const std::string all = "r100 r900 w8f8 w20 r104 r700 w6f8 w28 r108 r500";
+  const std::vector<std::uint64_t> record = {kSlot, 3, 0, 0x100, 0x900, 0x20, 0x700, 0x28, 0x500};
+  for (std::uint64_t most = 1; most < 12; ++most) EXPECT_EQ(expand(record, most), all) << most;
+  // What is left of the loop after some rounds.
+  EXPECT_EQ(expand({kSlot, 2, 5, 0x100, 0x900, 0x20, 0x700}), "r114 r900 w8f8 w20 r118 r700");
+}
+
+TEST_F(LoopWalks, AFaultEndsTheLastRoundThatGathered) {
+  loop(0,
+       {{.base = 3, .distance = 8},
+        {.base = 4, .gathered = true},
+        {.kind = EventKind::kWrite, .base = 5, .gathered = true}},
+       3);
+  const auto faulted = [&](std::uint64_t last_read, std::uint64_t last_write, std::uint64_t fault) {
+    return expand(
+        {kSlot | 1, ~std::uint64_t{2}, 0, 0x1000, 0x3000, 0x4000, last_read, last_write, fault});
+  };
+  const std::uint64_t known = HEDDLE_FAULT_KNOWN;
+  EXPECT_EQ(faulted(0x5000, 0, 0x5000 | known), "r1000 r3000 w4000 r1008 r5000");
+  EXPECT_EQ(faulted(0x5000, 0x6000, 0x6000 | known), "r1000 r3000 w4000 r1008 r5000 w6000");
+  EXPECT_EQ(faulted(0x4000, 0x4008, 0x4000 | known | HEDDLE_FAULT_WRITE),
+            "r1000 r3000 w4000 r1008 r4000 w4008");
+  EXPECT_EQ(faulted(0, 0, 0 | known), "r1000 r3000 w4000 r1008 r0");  // a null pointer
+  EXPECT_EQ(faulted(0, 0, 0x1000 | known), "r1000 r3000 w4000 r1008");
+  EXPECT_EQ(faulted(0x5000, 0, 0), "r1000 r3000 w4000");  // a wild one
+}
+
+TEST_F(LoopWalks, NoBlockHasRoomForSoMuch) {
+  loop(1, {{.base = 3, .gathered = true}}, 2);
+  EXPECT_EQ(expand({kSlot, HEDDLE_BLOCK_WORDS + 1, 0, 0x100}), "cannot be");
+  EXPECT_EQ(expand({kSlot, ~std::uint64_t{1} << 40, 0, 0x100}), "");
 }
 
 // A believable number of rounds is made in pieces, not at once.

@@ -90,8 +90,9 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
         maker.add(leave_of(shape, execution));
         break;
       case RecordShape::Kind::kLoop:
-        if (!loop.begin(shape, execution.words)) break;
+        if (!loop.begin(shape, execution)) break;
         loop.walk([&](std::size_t item, Address address) {
+          if (!execution.has(item)) return;
           maker.add(shape.items[item].event, execution.who, address);
         });
         break;

@@ -117,11 +117,16 @@ class BlockReader {
       if (unit == nullptr) return fmt::format("word {:#x} is not the address of a slot", header);
       ++out_.records;
       const heddle_slot& slot = unit->slots[(header - unit->slots_at) / 8];
+      std::size_t length = slot.words;
+      if (slot.kind == HEDDLE_SLOT_LOOP && slot.round_words != 0) {
+        const LoopLayout& loop = unit->loops.at(slot.index);
+        length += (words.at(at) - 1) * loop.round_words() + loop.last_words();
+      }
       std::vector<std::uint64_t> rest(
           words.begin() + static_cast<std::ptrdiff_t>(at),
-          words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), at + slot.words)));
-      rest.resize(slot.words);
-      at += slot.words;
+          words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), at + length)));
+      rest.resize(length);
+      at += length;
       add(slot, static_cast<std::size_t>(unit - units_.data()), rest);
     }
     return {};
@@ -210,9 +215,21 @@ class BlockReader {
     out_.steps.push_back({.kind = RecordedStep::Kind::kLoop, .unit = unit});
     std::vector<Address> addresses;
     std::vector<std::uint64_t> steps;
-    std::size_t next = 1;
+    std::vector<std::size_t> gathered;  // the word in every round's, by item; or kMoves
+    constexpr std::size_t kMoves = ~std::size_t{0};
+    std::size_t next = loop.round_words() != 0 ? 2 : 1;
+    std::size_t next_gathered = 0;
     for (const LoopItem& item : loop.items) {
       const auto offset = static_cast<Address>(item.first.offset);
+      const bool follows = item.first.source == LayoutItem::Source::kItem;
+      gathered.push_back(item.step == LoopItem::Step::kGathered ? next_gathered++
+                         : follows                              ? gathered.at(item.first.reference)
+                                                                : kMoves);
+      if (gathered.back() != kMoves) {
+        addresses.push_back(follows ? addresses.at(item.first.reference) + offset : 0);
+        steps.push_back(0);
+        continue;
+      }
       addresses.push_back(item.first.source == LayoutItem::Source::kWord ? words[next++]
                           : item.first.source == LayoutItem::Source::kSymbol
                               ? units_[unit].symbols[item.first.reference] + offset
@@ -223,6 +240,11 @@ class BlockReader {
                           : static_cast<std::uint64_t>(item.distance));
     }
     const std::uint64_t rounds = words[0] >> 63 != 0 ? 0 : words[0];
+    const std::uint64_t before = loop.round_words() != 0 ? words[1] : 0;
+    const auto address = [&](std::size_t item, std::uint64_t round) {
+      if (gathered[item] == kMoves) return addresses[item] + (before + round) * steps[item];
+      return addresses[item] + words.at(loop.words() + round * loop.round_words() + gathered[item]);
+    };
     for (std::uint64_t round = 0; round < rounds; ++round) {
       const std::size_t count = round + 1 < rounds ? loop.items.size() : loop.always;
       for (std::size_t i = 0; i < count; ++i) {
@@ -232,7 +254,7 @@ class BlockReader {
                               .site = loop.items[i].site,
                               .event = site.kind,
                               .order = site.order,
-                              .address = addresses[i] + round * steps[i],
+                              .address = address(i, round),
                               .size = site.size});
       }
     }

@@ -21,6 +21,8 @@ cat >threads.cc <<'C'
 #include <vector>
 static double a[1000], b[1000], total;
 static long grid[40][50];
+static int order[20000];
+static short tally[256];
 static std::mutex lock;
 __attribute__((noinline)) void add(int n) {
   for (int i = 0; i < n; ++i) b[i] += a[i];
@@ -34,12 +36,20 @@ __attribute__((noinline)) void columns(int n) {
   for (int j = 0; j < 50; ++j)
     for (int i = 1; i < n; ++i) grid[i][j] = grid[i - 1][j] + 1;
 }
+__attribute__((noinline)) void shuffle(int n, int from) {
+  for (int i = 0; i < n; ++i) order[i] = i * 77 % 256 ^ from;
+}
+__attribute__((noinline)) void count(int n) {
+  for (int i = 0; i < n; ++i) ++tally[order[i]];
+}
 int main() {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([t] {
       add(900);
       columns(30);
+      shuffle(20000, t);
+      count(20000);
       std::lock_guard hold(lock);
       total += sum(100 * t);
     });
@@ -53,6 +63,7 @@ for level in -O0 -O1 -O2; do
   count 'in add(int)' 8100
   count 'in columns(int)' 8700
   count 'in sum(int)' 300
+  count 'in count(int)' 180000
 done
 
 # A schedule does not depend on what is recorded, nor on how.
@@ -71,6 +82,7 @@ cat >faults.c <<'C'
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 static long sum, after;
 static sigjmp_buf back;
@@ -93,6 +105,14 @@ __attribute__((noinline)) void read_down(const short* p, int n) {
 __attribute__((noinline)) void write_up(int* p, int n) {
   for (int i = 0; i < n; ++i) p[i] = p[i] + 1;
 }
+__attribute__((noinline)) void gather(const int* index, const long* p, int n) {
+  long s = 0;
+  for (int i = 0; i < n; ++i) s += p[index[i]];
+  sum = s;
+}
+static int many[40000];
+static long gathered[64], handled;
+static void handle(int signal) { (void)signal; ++handled; }
 static void jump(int signal) { (void)signal; siglongjmp(back, 1); }
 static void repair(int signal) { (void)signal; mprotect(base, 8192, PROT_READ | PROT_WRITE); }
 static void die(int signal) { (void)signal; kill(getpid(), SIGKILL); }
@@ -114,6 +134,21 @@ int main(int argc, char** argv) {
   }
   if (!strcmp(what, "repair")) map(PROT_READ, PROT_NONE), read_up((long*)base + 400, 300);
   if (!strcmp(what, "die")) map(PROT_READ, PROT_NONE), read_up((long*)base + 400, 300);
+  if (!strcmp(what, "gather")) {
+    for (int i = 0; i < 300; ++i) many[i] = i * 7 % 300;
+    many[250] = 600;
+    map(PROT_READ, PROT_NONE), gather(many, (long*)base, 300);
+  }
+  if (!strcmp(what, "gather-null")) gather(many, argc > 5 ? &sum : NULL, 300);
+  if (!strcmp(what, "signals")) {
+    struct itimerval soon = {{0, 200}, {0, 200}};
+    signal(SIGALRM, handle);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    for (int i = 0; i < 40000; ++i) many[i] = i & 63;
+    for (int i = 0; i < 20; ++i) gather(many, gathered, 40000);
+    memset(&soon, 0, sizeof soon);
+    setitimer(ITIMER_REAL, &soon, NULL);
+  }
   after = 1;
   return 0;
 }
@@ -140,8 +175,21 @@ for level in -O0 -O2; do
   expect 0 "$heddle" show -k r,w null.heddle
   [ "$(grep -c 'in read_up' "$out")" = 1 ] || fail "the access that failed is not there, or others are"
 
+  # The addresses that data decides are known up to the one that failed.
+  both faults 139 gather
+  count 'in gather' 502
+  expect 139 "$heddle" record --level accesses -o null.heddle -- ./faults gather-null
+  expect 0 "$heddle" show -k r,w null.heddle
+  [ "$(grep -c 'in gather' "$out")" = 2 ] || fail "the access that failed is not there, or others are"
+
   # Killed in the middle: nothing is known of the loop, and nothing is claimed.
   HEDDLE_OPTIONS=loops=1 expect 137 "$heddle" record --level accesses -o killed.heddle -- ./faults die
   expect 0 "$heddle" show -k r,w killed.heddle
   ! grep -q 'in read_up' "$out" || fail "a loop that was killed claims accesses"
 done
+
+# Signals are handled between the records of a long loop, and nothing of it is lost.
+expect 0 "$build/bin/heddle-cc" -O2 -no-pie faults.c -o faults
+expect 0 "$heddle" record --level accesses -o signals.heddle -- ./faults signals
+expect 0 "$heddle" show -k r signals.heddle
+[ "$(grep -c 'in gather' "$out")" = 1600000 ] || fail "$(grep -c 'in gather' "$out") accesses, not 1600000"

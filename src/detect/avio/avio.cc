@@ -126,7 +126,9 @@ EventOrdinal Avio::execute_alone(const ExecutionBatch& batch, const Execution& e
   finder_.go_on_with(execution.who, ordinal);
   enter_context_of(execution.who);
   if (learns_) {
-    for (const ShapeItem& item : shape.items) note_executed(item.event.site);
+    for (std::size_t i = 0; i < shape.items.size(); ++i) {
+      if (execution.has(i)) note_executed(shape.items[i].event.site);
+    }
   }
   return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);
 }

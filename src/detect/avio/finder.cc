@@ -75,15 +75,15 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
   const bool ends_within_a_round = shape.always != 0 && shape.always != pattern.items;
   const bool fits = ordinal + (kMostRounds + 1) * pattern.items - base_ <= kMaxOrdinal &&
                     !spots_.full(pattern.items);
-  if (!ends_within_a_round && all_rounds - 1 < kMostRounds && fits) {
+  const bool as_a_whole = shape.round_words == 0 && loop.items == Execution::kAll;
+  if (as_a_whole && !ends_within_a_round && all_rounds - 1 < kMostRounds && fits) {
     const std::uint64_t rounds = shape.always != 0 ? all_rounds : all_rounds - 1;
     const Stamp first = make_stamp(ordinal - base_, row(pattern, loop.shape, shape, context));
     if (shadow_.stays_in_turn(pattern, shape, loop.words, rounds, first)) {
       return rounds * pattern.items;
     }
   }
-  if (!loop_.begin(shape, loop.words)) return 0;
-  const std::uint64_t accesses = loop_.accesses();
+  if (!loop_.begin(shape, loop)) return 0;
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
@@ -93,13 +93,14 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     }
     const SpotId row = this->row(pattern, loop.shape, shape, context);
     const Stamp first = make_stamp(ordinal + done - base_, row);
-    if (rounds != 0 && shadow_.stays(pattern, loop_.items(), rounds, first)) {
+    if (rounds != 0 && as_a_whole && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);
       done += rounds * pattern.items;
       continue;
     }
     std::uint64_t number = done;
     const auto access = [&](std::size_t item, Address address) {
+      if (!loop.has(item)) return;
       const Event& event = shape.items[item].event;
       const Stamp now = make_stamp(ordinal + number++ - base_, row + static_cast<SpotId>(item));
       shadow_.access(Series::of(now, is_write(event.kind)), address, event.size);
@@ -107,7 +108,7 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     loop_.walk(access, rounds * pattern.items);
     done = number;
   }
-  return accesses;
+  return done;
 }
 
 void TripleFinder::on(const Event& event) {
