@@ -233,18 +233,15 @@ template <typename Client>
                                                           Control control, const LiveSegment& live,
                                                           const std::uint64_t* words,
                                                           EventOrdinal ordinal) {
-  const LiveItem* const end = live.items + live.item_count;
-  for (const LiveItem* item = live.items; item != end; ++item) {
+  LiveItem* const end = live.items + live.item_count;
+  for (LiveItem* item = live.items; item != end; ++item) {
     const Address where = item->offset + words[item->base];
     ++ordinal;
     if constexpr (kGlances) {
       if (item->kind == EventKind::kRead) {
         if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
       } else if (item->kind == EventKind::kWrite) {
-        if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
-                                      {registers, item->address.numbers()}, control)) {
-          continue;
-        }
+        if (client_.store_at_a_glance(*item, where, id, ordinal, registers, control)) continue;
       }
     }
     access_slowly(id, registers, control, *item, where, ordinal);

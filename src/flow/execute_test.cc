@@ -57,14 +57,15 @@ class Notes {
   void turn(ThreadId) {}
   void expect(Address) {}
   void prepare(LiveItem&) {}
-  bool load_at_a_glance(const LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
+  bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
                         Tag& value) {
     value = read(item.event.site, where, ordinal);
     return true;
   }
-  bool store_at_a_glance(const LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
-                         TagList<Tag> data, TagList<Tag> address, Control control) {
-    write(item.event.site, where, ordinal, data, address, control);
+  bool store_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
+                         const Tag* registers, Control control) {
+    write(item.event.site, where, ordinal, {registers, item.value.numbers()},
+          {registers, item.address.numbers()}, control);
     return true;
   }
 

@@ -30,12 +30,12 @@
 // and may have a quick way for the accesses of executions, which says no where it is not enough. To
 // such a client a branch whose condition is computed from no register is none: it is not told.
 //
-//   void prepare(LiveItem&) const;  // sets what the client wants to know of it beforehand
+//   void prepare(LiveItem&);  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
 //   void expect(Address);  // it will soon access this
-//   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
-//   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
-//                          TagList<Tag> address, Control);
+//   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
+//   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
+//                          Control);
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.

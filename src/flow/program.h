@@ -68,18 +68,20 @@ struct FlowSegment {
 };
 
 // An access of a segment as a running program writes it (trace/execution.h). What an execution
-// looks at comes first.
-struct LiveItem {
+// looks at comes first, in one line of the cache.
+struct alignas(64) LiveItem {
   Address offset{};      // what is added to the word …
   std::uint32_t base{};  // … with this index
   Register defines{};
-  EventKind kind{};
-  bool scattered{};      // its addresses are far from each other
-  std::uint8_t shift{};  // this and the next two: the client's
-  std::uint64_t mask{};
-  std::uint64_t key{};
   FlowList address;
   FlowList value;
+  EventKind kind{};
+  bool scattered{};      // its addresses are far from each other
+  std::uint8_t shift{};  // this and the next four: the client's
+  std::uint32_t key{};
+  std::int32_t mask{};  // with its sign in front
+  std::uint32_t context{};
+  std::uint64_t moment{};
   Event event;        // as in ShapeItem
   Address sampled{};  // an address of it
 };

@@ -218,8 +218,8 @@ void Online::end_unit(UnitId unit) {
 // ---- loads and stores ---------------------------------------------------------------------------
 
 // Of one cell, whose other threads may have to be told.
-UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item,
-                          Address address, ThreadId thread, EventOrdinal ordinal) {
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& item, Address address,
+                          ThreadId thread, EventOrdinal ordinal) {
   if (!near.is_calm_for_reads(number))
     tell_others(near, number, event_of(item, address, thread), ordinal);
   Cell& cell = near.cells[number];
@@ -229,8 +229,43 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveIt
   }
   const UnitId unit = units_.create();
   cell = make_cell(cell, unit, BlockState::kLoaded, true, false);
-  blocks_.set_access(near, number, access_ref(item.event, thread, ordinal));
+  blocks_.set_access(near, number, access_ref(item, thread, ordinal));
   return unit;
+}
+
+bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
+                               EventOrdinal ordinal, const Tag* registers, Control control) {
+  const Blocks::Near& near = blocks_.near_here(address);
+  const bool two = !Blocks::is_one(near, address, item);
+  if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
+    return false;
+  Cell* const cells = near.cells + Blocks::cell_of(near, address);
+  if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
+    return false;
+  if (units_.any_noted()) {
+    const ThreadId owner = std::min(thread, kMaxThread);
+    if (!are_calm(owner, {registers, item.address.numbers()}) || !units_.is_calm(owner, control))
+      return false;
+  }
+  UnitId owner = 0;
+  const Register* data = item.value.numbers();
+  for (const Register* const last = data + *data; data != last;) {
+    const UnitSet one = registers[*++data];
+    if (one >= kSetBit) return false;
+    if ((one & ~kComputed) == owner) continue;
+    const UnitId unit = units_.live(one & ~kComputed);
+    if (units_.noted(unit)) return false;
+    owner = units_.merge(owner, unit);
+  }
+  if (owner == 0) owner = units_.create();
+  store_at(cells[0], owner);
+  if (two) store_at(cells[1], owner);
+  LastStore& last = last_stores_[item.event.site];
+  if (last.unit != owner) {
+    last = {owner, std::min(thread, kMaxThread), access_ref(item, thread, ordinal), address,
+            item.event.size};
+  }
+  return true;
 }
 
 // Of cells that are alike, and whose other threads have been told.

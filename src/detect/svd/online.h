@@ -64,6 +64,7 @@
 #include "trace/execution.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -150,16 +151,20 @@ class Online {
   }
   bool choices() const { return options_.merge_control; }
   [[gnu::always_inline]] void expect(Address address) const { blocks_.expect(address); }
-  void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
+  void turn(ThreadId thread) {
+    blocks_.turn(std::min(thread, kMaxThread));
+    if (thread != moment_thread_) begin_moment(thread);
+  }
   // Only with the usual options accesses are done at a glance.
-  void prepare(LiveItem& item) const {
+  void prepare(LiveItem& item) {
     const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
     item.mask = place.mask;
     item.key = place.key;
     item.shift = place.shift;
+    if (item.event.site >= last_stores_.size()) last_stores_.resize(item.event.site + 1);
   }
   // Accesses of one or two cells.
-  [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
+  [[gnu::always_inline]] bool load_at_a_glance(LiveItem& item, Address address,
                                                ThreadId thread, EventOrdinal ordinal, Tag& value) {
     Blocks::Near& near = blocks_.near_here(address);
     if (!Blocks::is_one(near, address, item)) [[unlikely]]
@@ -177,36 +182,8 @@ class Online {
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
-  [[gnu::always_inline]] bool store_at_a_glance(const LiveItem& item, Address address,
-                                                ThreadId thread, EventOrdinal ordinal, Tags data,
-                                                Tags addresses, Control control) {
-    Blocks::Near& near = blocks_.near_here(address);
-    const bool two = !Blocks::is_one(near, address, item);
-    if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
-      return false;
-    Cell* const cells = near.cells + Blocks::cell_of(near, address);
-    if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
-      return false;
-    if (units_.any_noted() && !(are_calm(std::min(thread, kMaxThread), addresses) &&
-                                units_.is_calm(std::min(thread, kMaxThread), control))) {
-      return false;
-    }
-    UnitId owner = 0;
-    for (std::uint32_t i = 0; i < data.size(); ++i) {
-      const UnitSet one = data[i];
-      if (one >= kSetBit) return false;
-      if ((one & ~kComputed) == owner) continue;
-      const UnitId unit = units_.live(one & ~kComputed);
-      if (units_.noted(unit)) return false;
-      owner = units_.merge(owner, unit);
-    }
-    if (owner == 0) owner = units_.create();
-    if (cells[0].unit != owner || !kStoredAgain.has(cells[0])) cells[0] = stored(cells[0], owner);
-    if (two && (cells[1].unit != owner || !kStoredAgain.has(cells[1])))
-      cells[1] = stored(cells[1], owner);
-    remember_store(item.event, thread, address, ordinal, owner);
-    return true;
-  }
+  bool store_at_a_glance(LiveItem& item, Address address, ThreadId thread, EventOrdinal ordinal,
+                         const Tag* registers, Control control);
 
  private:
   struct Context {
@@ -254,15 +231,26 @@ class Online {
   void remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane, std::uint64_t number,
                      const Event& event, EventOrdinal ordinal);
   AccessRef access_ref(const Event& event, ThreadId thread, EventOrdinal ordinal) {
-    return std::uint64_t{context_of(event, thread)} << kOrdinalBits |
-           (ordinal & ((1ull << kOrdinalBits) - 1));
+    return make_ref(context_of(event, thread), ordinal);
+  }
+  // The same of an access at a glance, by the thread whose turn it is.
+  AccessRef access_ref(LiveItem& item, ThreadId thread, EventOrdinal ordinal) {
+    if (item.moment != moment_) {
+      item.context = context_of(item.event, thread);
+      item.moment = moment_;
+    }
+    return make_ref(item.context, ordinal);
+  }
+  static AccessRef make_ref(ContextId context, EventOrdinal ordinal) {
+    return std::uint64_t{context} << kOrdinalBits | (ordinal & ((1ull << kOrdinalBits) - 1));
+  }
+  void begin_moment(ThreadId thread) {
+    moment_thread_ = thread;
+    ++moment_;
   }
   // Of `event`, but of this thread.
   ContextId context_of(const Event& event, ThreadId thread) {
-    if (thread != moment_thread_) {
-      moment_thread_ = thread;
-      ++moment_;
-    }
+    if (thread != moment_thread_) begin_moment(thread);
     if (event.site >= last_context_.size()) return find_context(event, thread);
     const LastContext last = last_context_[event.site];
     const Context& context = contexts_[last.context];
@@ -326,7 +314,7 @@ class Online {
     cell.unit = unit & kMaxUnit;
     return stored ? unit | kComputed : unit;
   }
-  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
   // Two cells that are alike and that their unit has read before.
   [[gnu::always_inline]] bool load_two(const Blocks::Near& near, const LiveItem& item,
@@ -347,17 +335,30 @@ class Online {
   UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
   // The cell of a block that `owner` stores.
   Cell stored(Cell cell, UnitId owner) {
-    const UnitId before = units_.live(cell.unit);
-    BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
-    if (state == BlockState::kIdle || state == BlockState::kLoaded) {
-      state = BlockState::kStored;
-    } else if (state == BlockState::kLoadedShared) {
-      state = BlockState::kStoredShared;
+    const UnitId before = units_.live(unit_of(cell));
+    unsigned kind = kKindsStored[before == 0 ? 0 : cell.kind()];
+    if (before != owner) {
+      kind &= ~3u;  // neither an input nor noted
+    } else if (!options_.inputs_only) {
+      kind &= ~1u;  // it is about this store, not about the unit's first read
     }
-    const bool input = before == owner && cell.input != 0;
-    const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-    return make_cell(cell, owner, state, input, stays && cell.noted != 0);
+    return cell.with(kind, owner);
   }
+  void store_at(Cell& cell, UnitId owner) {
+    if (unit_of(cell) != owner || !kStoredAgain.has(cell)) cell = stored(cell, owner);
+  }
+  // What a store by the cell's own unit makes of its kind.
+  static constexpr std::array<std::uint8_t, 32> kKindsStored = [] {
+    std::array<std::uint8_t, 32> out{};
+    for (unsigned kind = 0; kind < 32; ++kind) {
+      auto state = static_cast<BlockState>(kind >> 2);
+      if (state == BlockState::kIdle || state == BlockState::kLoaded) state = BlockState::kStored;
+      if (state == BlockState::kLoadedShared) state = BlockState::kStoredShared;
+      const unsigned input = (kind & 2) != 0 ? kind & 3 : 0;  // only inputs stay noted
+      out[kind] = static_cast<std::uint8_t>(static_cast<unsigned>(state) << 2 | input);
+    }
+    return out;
+  }();
   // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
   static constexpr CellKinds kStoredAgain =
       CellKinds::where([](BlockState state, bool input, bool noted) {
