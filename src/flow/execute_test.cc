@@ -57,8 +57,7 @@ class Notes {
   void turn(ThreadId) {}
   void expect(Address) {}
   void prepare(LiveItem&) {}
-  bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
-                        Tag& value) {
+  bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal, Tag& value) {
     value = read(item.event.site, where, ordinal);
     return true;
   }
@@ -68,6 +67,10 @@ class Notes {
           {registers, item.address.numbers()}, control);
     return true;
   }
+
+  // Nothing is: every access is noted.
+  bool is_quiet(const LiveItem&, Address, ThreadId, const Tag*, Control, Sight&) { return false; }
+  bool is_seen(const Sight&, const LiveItem&, Address) const { return false; }
 
   std::vector<std::string> lines;
 

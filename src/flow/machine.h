@@ -36,6 +36,11 @@
 //   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
 //                          Control);
+//   // Whether the access would change nothing, and a read give its register what it has. It sets
+//   // what was seen there.
+//   bool is_quiet(const LiveItem&, Address, ThreadId, const Tag* registers, Control, Sight&);
+//   // Whether, as long as nothing changes, the same is true of an access of this address.
+//   bool is_seen(const Sight&, const LiveItem&, Address);
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
@@ -137,7 +142,8 @@ class FlowMachine {
   static constexpr std::ptrdiff_t kAhead = 2;    // executions
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
-  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
+  static constexpr std::size_t kMostSights = 8;
+  static constexpr bool kGlances = requires(Client & client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -219,20 +225,27 @@ class FlowMachine {
   struct Rounds {
     Thread& thread;
     Activation& frame;
-    const LiveSegment& live;
-    std::array<Control, FlowPrograms::kMostBefore + 1>
-        outer{};          // of the branches, the last its own
+    LiveSegment& live;
+    std::array<Control, FlowPrograms::kMostBefore + 1> outer;  // of the branches, the last its own
     bool stable = false;  // in the last round every branch decided as it had before
+    std::array<Sight, kMostSights> sights;  // what the items of a quiet round saw
+
+    Rounds(Thread& of, LiveSegment& segment) : thread(of), frame(*of.running), live(segment) {}
   };
   template <typename After>
   const Execution* repeat(ThreadId id, Thread& thread, LiveSegment* segments, const Execution* next,
                           const Execution* end, EventOrdinal& ordinal, After after);
   void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  bool phis_stay(ThreadId id, const Rounds& rounds);
+  bool is_quiet(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  bool looks_the_same(const Rounds& rounds, const std::uint64_t* words) const;
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   void settle(Rounds& rounds);
   void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
                      const std::uint64_t* words, EventOrdinal ordinal);
+  void execute_items_here(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+                          const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
                      Address where, EventOrdinal ordinal);
   void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
@@ -681,3 +694,4 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
 }  // namespace heddle
 
 #include "flow/execute.h"
+#include "flow/rounds.h"

@@ -15,6 +15,7 @@
 #include "trace/event.h"
 #include "trace/execution.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -86,6 +87,13 @@ struct alignas(64) LiveItem {
   Address sampled{};  // an address of it
 };
 
+// What a client saw of an access that changed nothing: its own business.
+struct Sight {
+  std::uint64_t where;
+  const void* what;
+  std::uint32_t looks;
+};
+
 // A segment without accesses that a record implies.
 struct LiveBefore {
   const FlowSegment* flow = nullptr;
@@ -94,6 +102,25 @@ struct LiveBefore {
   bool branches{};
   bool controls_next{};  // its branch is the latest that `next` depends on
   bool asks{};           // its branch depends on registers
+};
+
+// How often rounds of a loop are looked at whether they are quiet (flow/rounds.h): seldom where
+// they have not been.
+class QuietRounds {
+ public:
+  bool is_worth_a_look() { return (++looked_ & pause_) == 0; }
+  void lasted(std::ptrdiff_t rounds) {
+    pause_ = static_cast<std::uint8_t>(rounds > kFew        ? 0
+                                       : pause_ >= kLongest ? kLongest
+                                                            : 2 * pause_ + 1);
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kFew = 3;
+  static constexpr std::uint8_t kLongest = 63;
+
+  std::uint8_t looked_ = 0;
+  std::uint8_t pause_ = 0;  // rounds between two looks, less one of a power of two
 };
 
 struct alignas(64) LiveSegment {
@@ -113,6 +140,7 @@ struct alignas(64) LiveSegment {
   std::uint32_t before_count{};
   LiveItem* items = nullptr;
   const LiveBefore* before = nullptr;  // in the order in which they happened
+  QuietRounds quiet;
 };
 
 class FlowPrograms {

@@ -164,8 +164,8 @@ class Online {
     if (item.event.site >= last_stores_.size()) last_stores_.resize(item.event.site + 1);
   }
   // Accesses of one or two cells.
-  [[gnu::always_inline]] bool load_at_a_glance(LiveItem& item, Address address,
-                                               ThreadId thread, EventOrdinal ordinal, Tag& value) {
+  [[gnu::always_inline]] bool load_at_a_glance(LiveItem& item, Address address, ThreadId thread,
+                                               EventOrdinal ordinal, Tag& value) {
     Blocks::Near& near = blocks_.near_here(address);
     if (!Blocks::is_one(near, address, item)) [[unlikely]]
       return load_two(near, item, address, value);
@@ -184,6 +184,15 @@ class Online {
   // What was computed by one unit, or by units that are merged here, none with a note.
   bool store_at_a_glance(LiveItem& item, Address address, ThreadId thread, EventOrdinal ordinal,
                          const Tag* registers, Control control);
+  // Whether the access is about a cell like the one that was seen, in the same page.
+  [[gnu::always_inline]] static bool is_seen(const Sight& sight, const LiveItem& item,
+                                             Address address) {
+    const auto* const cells = static_cast<const Cell*>(sight.what);
+    return (address & item.mask) == sight.where &&
+           std::bit_cast<std::uint32_t>(cells[Blocks::cell_of(address, item.shift)]) == sight.looks;
+  }
+  bool is_quiet(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                Control control, Sight& sight);
 
  private:
   struct Context {
@@ -392,6 +401,7 @@ class Online {
     last = {owner, std::min(thread, kMaxThread), access_ref(event, thread, ordinal), address,
             event.size};
   }
+  UnitId quiet_owner(const Tag* registers, FlowList data);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
