@@ -12,6 +12,12 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
+  const auto take_turn = [&](ThreadId who) {
+    if (who == id) return;
+    id = who;
+    thread = &thread_of(id);
+    if constexpr (kGlances) client_.turn(id);
+  };
   LiveSegment* const segments = programs_.live(shapes);
   const Execution* const end = executions.data() + executions.size();
   const Execution* execution = executions.data();
@@ -20,14 +26,16 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     if (!segment.fits) [[unlikely]] {
       if (execution->shape == 0) break;
       const RecordShape& shape = *shapes[execution->shape];
-      if (shape.kind != RecordShape::Kind::kSegment) break;
+      if (shape.kind != RecordShape::Kind::kSegment) {
+        if constexpr (!kGlances) break;
+        take_turn(execution->who);
+        call(shape, *execution);
+        ++ordinal;
+        continue;
+      }
       if (!segment.known) compile(execution->shape, shape);
     }
-    if (execution->who != id) {
-      id = execution->who;
-      thread = &thread_of(id);
-      if constexpr (kGlances) client_.turn(id);
-    }
+    take_turn(execution->who);
     if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
@@ -46,6 +54,17 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     }
   }
   return {static_cast<std::size_t>(execution - executions.data()), ordinal};
+}
+
+// An enter or a leave, of the thread whose turn it is.
+template <typename Client>
+void FlowMachine<Client>::call(const RecordShape& shape, const Execution& execution) {
+  if constexpr (kGlances) {
+    const Event event = shape.kind == RecordShape::Kind::kEnter ? enter_of(shape, execution)
+                                                                : leave_of(shape, execution);
+    client_.called(event);
+    call(event);
+  }
 }
 
 template <typename Client>

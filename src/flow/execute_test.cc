@@ -55,6 +55,7 @@ class Notes {
   bool choices() const { return false; }
 
   void turn(ThreadId) {}
+  void called(const Event&) {}
   void expect(Address) {}
   void prepare(LiveItem&) {}
   bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal, Tag& value) {

@@ -32,6 +32,7 @@
 //
 //   void prepare(LiveItem&);  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
+//   void called(const Event&);  // an Enter or a Leave among the executions, by that thread
 //   void expect(Address);  // it will soon access this
 //   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
@@ -106,7 +107,7 @@ class FlowMachine {
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
   // The same for the executions of segments that `executions` begins with; `after()` is called
-  // after every one.
+  // after every one. To a client with a quick way also calls are told.
   struct Progress {
     std::size_t executions = 0;  // how many were taken
     EventOrdinal next = 0;       // the ordinal of what comes next
@@ -219,6 +220,7 @@ class FlowMachine {
     }
   }
   void compile(ShapeId id, const RecordShape& shape);
+  void call(const RecordShape& shape, const Execution& execution);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.

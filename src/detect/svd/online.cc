@@ -78,16 +78,10 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
     executions = executions.subspan(progress.executions);
     next = progress.next;
     if (executions.empty()) break;
-    const Execution& other = executions[0];
+    const std::uint32_t count = executions[0].who;  // which is no execution
     executions = executions.subspan(1);
-    if (other.shape == 0) {
-      for (std::uint32_t i = 0; i < other.who; ++i) one(events[i], next++);
-      events = events.subspan(other.who);
-    } else {
-      const RecordShape& shape = *batch.shapes[other.shape];
-      const bool enters = shape.kind == RecordShape::Kind::kEnter;
-      one(enters ? enter_of(shape, other) : leave_of(shape, other), next++);
-    }
+    for (const Event& event : events.subspan(0, count)) one(event, next++);
+    events = events.subspan(count);
   }
   collect_when_due();
   violated_ = nullptr;
@@ -97,7 +91,7 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
 void Online::one(const Event& event, EventOrdinal ordinal) {
   if (event.kind == EventKind::kEnter || event.kind == EventKind::kLeave) {
     narrator_.on(event);
-    ++moment_;
+    end_moment();
     machine_.call(event);
     return;
   }
@@ -108,7 +102,7 @@ void Online::one(const Event& event, EventOrdinal ordinal) {
 
 void Online::bookkeeping(const Event& event) {
   narrator_.on(event);
-  ++moment_;
+  end_moment();
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
     blocks_.forget(event.address, event.value);  // memory without a history
   } else if (event.kind == EventKind::kThreadEnd && event.thread < kMaxThread) {

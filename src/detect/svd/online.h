@@ -155,12 +155,18 @@ class Online {
     blocks_.turn(std::min(thread, kMaxThread));
     if (thread != moment_thread_) begin_moment(thread);
   }
+  // The thread whose turn it is enters or leaves a function.
+  void called(const Event& event) {
+    narrator_.on(event);
+    begin_moment(event.thread);
+  }
   // Only with the usual options accesses are done at a glance.
   void prepare(LiveItem& item) {
     const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
     item.mask = place.mask;
     item.key = place.key;
     item.shift = place.shift;
+    item.moment = kNoMoment;
     if (item.event.site >= last_stores_.size()) last_stores_.resize(item.event.site + 1);
   }
   // Accesses of one or two cells.
@@ -195,6 +201,9 @@ class Online {
                 Control control, Sight& sight);
 
  private:
+  static constexpr std::uint64_t kNoMoment = ~0ull;
+  static constexpr ThreadId kNoThread = ~0u;
+
   struct Context {
     SiteId site{};
     StackId stack{};
@@ -209,10 +218,9 @@ class Online {
     }
   };
 
-  // The context that came last, good for as long as no thread's stack and locks change and the
-  // thread is the same: one moment.
+  // The context that came last, good for as long as stack and locks are those of this moment.
   struct LastContext {
-    std::uint64_t moment = 0;
+    std::uint64_t moment = kNoMoment;
     ContextId context = 0;
   };
 
@@ -255,8 +263,11 @@ class Online {
   }
   void begin_moment(ThreadId thread) {
     moment_thread_ = thread;
-    ++moment_;
+    moment_ = std::uint64_t{narrator_.stacks().current(thread)} << 32 |
+              narrator_.locks_held().current(thread);
   }
+  // Somebody's stack or locks may have changed.
+  void end_moment() { moment_thread_ = kNoThread; }
   // Of `event`, but of this thread.
   ContextId context_of(const Event& event, ThreadId thread) {
     if (thread != moment_thread_) begin_moment(thread);
@@ -421,9 +432,9 @@ class Online {
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
   std::vector<LastContext> last_context_;  // by site
-  std::uint64_t moment_ = 1;
-  ThreadId moment_thread_ = ~0u;
-  std::vector<LastStore> last_stores_;  // by site
+  std::uint64_t moment_ = kNoMoment;       // stack and locks …
+  ThreadId moment_thread_ = kNoThread;     // … of this thread
+  std::vector<LastStore> last_stores_;     // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
