@@ -36,7 +36,10 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (!segment.known) compile(execution->shape, shape);
     }
     take_turn(execution->who);
-    if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
+    if (end - execution > kAhead) {
+      expect(id, segments, execution[kAhead]);
+      expect_soon(id, segments, execution[kSoon]);
+    }
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
     } else {
@@ -83,11 +86,16 @@ void FlowMachine<Client>::sample(std::span<const Execution> executions,
     LiveSegment& segment = segments[executions[i].shape];
     if (!segment.fits) continue;
     segment.scattered = false;
+    segment.jumps = false;
     for (LiveItem& item : std::span(segment.items, segment.item_count)) {
       const Address where = item.offset + executions[i].words[item.base];
       item.scattered = where - item.sampled + kFar > 2 * kFar;
       item.sampled = where;
       segment.scattered = segment.scattered || item.scattered;
+      if constexpr (kGlances) {
+        item.jumps = client_.jumps(item, where, executions[i].who);
+        segment.jumps = segment.jumps || item.jumps;
+      }
     }
   }
 }

@@ -57,6 +57,8 @@ class Notes {
   void turn(ThreadId) {}
   void called(const Event&) {}
   void expect(Address) {}
+  void expect_beyond(Address) {}
+  bool jumps(LiveItem&, Address, ThreadId) { return true; }
   void prepare(LiveItem&) {}
   bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal, Tag& value) {
     value = read(item.event.site, where, ordinal);

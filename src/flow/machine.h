@@ -33,7 +33,9 @@
 //   void prepare(LiveItem&);  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
 //   void called(const Event&);  // an Enter or a Leave among the executions, by that thread
-//   void expect(Address);  // it will soon access this
+//   void expect(Address);  // it will soon access this …
+//   void expect_beyond(Address);  // … very soon, and what it remembers of it leads elsewhere
+//   bool jumps(LiveItem&, Address, ThreadId);  // whether that is far from where the last such led
 //   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
 //                          Control);
@@ -140,7 +142,8 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
-  static constexpr std::ptrdiff_t kAhead = 2;    // executions
+  static constexpr std::ptrdiff_t kAhead = 6;    // executions
+  static constexpr std::ptrdiff_t kSoon = 3;     // the same
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
@@ -216,6 +219,16 @@ class FlowMachine {
       if (!segment.scattered || ahead.who != id) return;
       for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
         if (item.scattered) client_.expect(item.offset + ahead.words[item.base]);
+      }
+    }
+  }
+  [[gnu::always_inline]] void expect_soon(ThreadId id, const LiveSegment* segments,
+                                          const Execution& soon) {
+    if constexpr (kGlances) {
+      const LiveSegment& segment = segments[soon.shape];
+      if (!segment.jumps || soon.who != id) return;
+      for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
+        if (item.jumps) client_.expect_beyond(item.offset + soon.words[item.base]);
       }
     }
   }

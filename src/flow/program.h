@@ -78,13 +78,15 @@ struct alignas(64) LiveItem {
   FlowList value;
   EventKind kind{};
   bool scattered{};      // its addresses are far from each other
+  bool jumps{};          // what the client remembers of them leads far away from each other
   std::uint8_t shift{};  // this and the next four: the client's
   std::uint32_t key{};
   std::int32_t mask{};  // with its sign in front
   std::uint32_t context{};
   std::uint64_t moment{};
-  Event event;        // as in ShapeItem
-  Address sampled{};  // an address of it
+  Event event;             // as in ShapeItem
+  Address sampled{};       // an address of it
+  std::uint32_t led_to{};  // the client's
 };
 
 // What a client saw of an access that changed nothing: its own business.
@@ -132,6 +134,7 @@ struct alignas(64) LiveSegment {
   bool ends_now{};    // nothing that comes later belongs to it
   bool asks{};        // it ends with a branch that depends on registers
   bool scattered{};   // some of its items are
+  bool jumps{};       // the same
   bool repeats{};     // it can be the round of a loop
   bool has_phis{};    // as such it takes phis, those of this edge:
   std::uint32_t own_edge{};

@@ -35,7 +35,10 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
     after();
   };
   do {
-    if (live.scattered && end - next > kAhead) expect(id, segments, next[kAhead]);
+    if ((live.scattered || live.jumps) && end - next > kAhead) {
+      expect(id, segments, next[kAhead]);
+      expect_soon(id, segments, next[kSoon]);
+    }
     const bool looks = rounds.stable && live.quiet.is_worth_a_look();
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
     if (!rounds.stable || !decides_as_before(id, rounds, ordinal)) {

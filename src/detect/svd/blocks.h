@@ -200,6 +200,16 @@ class Blocks {
     __builtin_prefetch(near.cells + number);
     if (near.always_calm == 0) __builtin_prefetch(near.others + number);
   }
+  // Calls visit(cell) for that cell, if its page is near, and that of another thread that may have
+  // to be told.
+  template <typename Visit>
+  [[gnu::always_inline]] void for_cells_at(Address address, Visit visit) const {
+    const Near& near = near_[address >> kPageShift & near_mask_];
+    if ((address & ~(kPageBytes - 1)) != near.begin) return;
+    const std::uint64_t number = cell_of(near, address);
+    visit(near.cells[number]);
+    if (!near.is_calm_for_writes(number)) visit(near.others[number]);
+  }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);
   }

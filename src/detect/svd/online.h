@@ -151,6 +151,18 @@ class Online {
   }
   bool choices() const { return options_.merge_control; }
   [[gnu::always_inline]] void expect(Address address) const { blocks_.expect(address); }
+  // The words of the units of its cells.
+  [[gnu::always_inline]] void expect_beyond(Address address) const {
+    blocks_.for_cells_at(address, [&](Cell cell) { units_.expect(unit_of(cell)); });
+  }
+  bool jumps(LiveItem& item, Address address, ThreadId thread) {
+    if (units_.unit_bytes() < kManyUnits) return false;
+    blocks_.turn(std::min(thread, kMaxThread));
+    const Blocks::Near& near = blocks_.near_here(address);
+    if (!Blocks::is_one(near, address, item)) return false;
+    const UnitId unit = unit_of(near.cells[Blocks::cell_of(address, item.shift)]);
+    return unit - std::exchange(item.led_to, unit) + kFarUnits > 2 * kFarUnits;
+  }
   void turn(ThreadId thread) {
     blocks_.turn(std::min(thread, kMaxThread));
     if (thread != moment_thread_) begin_moment(thread);
@@ -201,6 +213,8 @@ class Online {
                 Control control, Sight& sight);
 
  private:
+  static constexpr std::size_t kManyUnits = std::size_t{1} << 18;  // bytes
+  static constexpr UnitId kFarUnits = 1024;
   static constexpr std::uint64_t kNoMoment = ~0ull;
   static constexpr ThreadId kNoThread = ~0u;
 
