@@ -229,12 +229,9 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& it
 
 bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
                                EventOrdinal ordinal, const Tag* registers, Control control) {
-  const Blocks::Near& near = blocks_.near_here(address);
+  Blocks::Near& near = blocks_.near_here(address);
   const bool two = !Blocks::is_one(near, address, item);
   if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
-    return false;
-  Cell* const cells = near.cells + Blocks::cell_of(near, address);
-  if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
     return false;
   if (units_.any_noted()) {
     const ThreadId owner = std::min(thread, kMaxThread);
@@ -252,8 +249,13 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
     owner = units_.merge(owner, unit);
   }
   if (owner == 0) owner = units_.create();
-  store_at(cells[0], owner);
-  if (two) store_at(cells[1], owner);
+  const std::uint64_t first = Blocks::cell_of(near, address);
+  const std::uint64_t last_cell = first + (two ? 1 : 0);
+  for (std::uint64_t cell = first; cell <= last_cell; ++cell) {
+    if (!near.is_calm_for_writes(cell))
+      tell_others(near, cell, event_of(item, address, thread), ordinal);
+  }
+  for (std::uint64_t cell = first; cell <= last_cell; ++cell) store_at(near.cells[cell], owner);
   LastStore& last = last_stores_[item.event.site];
   if (last.unit != owner) {
     last = {owner, std::min(thread, kMaxThread), access_ref(item, thread, ordinal), address,
