@@ -1,9 +1,4 @@
-// FlowMachine's way with executions (trace/execution.h).
-//
-// In a loop over an array the same segment comes again and again. What its branches depend on does
-// not change from round to round, mostly, so neither does what controls its accesses: once a round
-// has decided everything as the one before it did, the next ones only ask whether the branches'
-// conditions are still the same (`repeat`).
+// FlowMachine's way with executions (trace/execution.h); of loops see flow/rounds.h.
 #pragma once
 
 #include "flow/machine.h"
@@ -17,6 +12,12 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     EventOrdinal ordinal, After after) {
   Thread* thread = nullptr;
   ThreadId id = ~0u;
+  const auto take_turn = [&](ThreadId who) {
+    if (who == id) return;
+    id = who;
+    thread = &thread_of(id);
+    if constexpr (kGlances) client_.turn(id);
+  };
   LiveSegment* const segments = programs_.live(shapes);
   const Execution* const end = executions.data() + executions.size();
   const Execution* execution = executions.data();
@@ -25,15 +26,20 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
     if (!segment.fits) [[unlikely]] {
       if (execution->shape == 0) break;
       const RecordShape& shape = *shapes[execution->shape];
-      if (shape.kind != RecordShape::Kind::kSegment) break;
+      if (shape.kind != RecordShape::Kind::kSegment) {
+        if constexpr (!kGlances) break;
+        take_turn(execution->who);
+        call(shape, *execution);
+        ++ordinal;
+        continue;
+      }
       if (!segment.known) compile(execution->shape, shape);
     }
-    if (execution->who != id) {
-      id = execution->who;
-      thread = &thread_of(id);
-      if constexpr (kGlances) client_.turn(id);
+    take_turn(execution->who);
+    if (end - execution > kAhead) {
+      expect(id, segments, execution[kAhead]);
+      expect_soon(id, segments, execution[kSoon]);
     }
-    if (end - execution > kAhead) expect(id, segments, execution[kAhead]);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
     } else {
@@ -53,6 +59,17 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
   return {static_cast<std::size_t>(execution - executions.data()), ordinal};
 }
 
+// An enter or a leave, of the thread whose turn it is.
+template <typename Client>
+void FlowMachine<Client>::call(const RecordShape& shape, const Execution& execution) {
+  if constexpr (kGlances) {
+    const Event event = shape.kind == RecordShape::Kind::kEnter ? enter_of(shape, execution)
+                                                                : leave_of(shape, execution);
+    client_.called(event);
+    call(event);
+  }
+}
+
 template <typename Client>
 void FlowMachine<Client>::compile(ShapeId id, const RecordShape& shape) {
   const std::span<LiveItem> items = programs_.compile(id, shape);
@@ -69,11 +86,16 @@ void FlowMachine<Client>::sample(std::span<const Execution> executions,
     LiveSegment& segment = segments[executions[i].shape];
     if (!segment.fits) continue;
     segment.scattered = false;
+    segment.jumps = false;
     for (LiveItem& item : std::span(segment.items, segment.item_count)) {
       const Address where = item.offset + executions[i].words[item.base];
       item.scattered = where - item.sampled + kFar > 2 * kFar;
       item.sampled = where;
       segment.scattered = segment.scattered || item.scattered;
+      if constexpr (kGlances) {
+        item.jumps = client_.jumps(item, where, executions[i].who);
+        segment.jumps = segment.jumps || item.jumps;
+      }
     }
   }
 }
@@ -123,128 +145,27 @@ template <typename Client>
   }
 }
 
-// The rounds that come after the first one.
-template <typename Client>
-template <typename After>
-const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSegment* segments,
-                                             const Execution* next, const Execution* end,
-                                             EventOrdinal& ordinal, After after) {
-  const ShapeId shape = next->shape;
-  LiveSegment& live = segments[shape];
-  Rounds rounds{thread, *thread.running, live};
-  do {
-    if (live.scattered && end - next > kAhead) expect(id, segments, next[kAhead]);
-    if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
-    if (rounds.stable && decides_as_before(id, rounds, ordinal)) {
-      same_round(id, rounds, next->words, ordinal);
-    } else {
-      settle(rounds);
-      round(id, rounds, next->words, ordinal);
-    }
-    ordinal += live.events;
-    ++next;
-    after();
-  } while (next != end && next->shape == shape && next->who == id && thread.running != nullptr);
-  settle(rounds);
-  return next;
-}
-
-// The same as execute() of a segment that comes after itself and has taken its phis.
-template <typename Client>
-void FlowMachine<Client>::round(ThreadId id, Rounds& rounds, const std::uint64_t* words,
-                                EventOrdinal ordinal) {
-  Thread& thread = rounds.thread;
-  Activation& frame = rounds.frame;
-  const LiveSegment& live = rounds.live;
-  bool same = true;
-  const auto take = [&](const FlowSegment& segment, SegmentId number, Control& outer) {
-    const Control last =
-        segment.block < frame.mark_count ? frame.marks[segment.block].control : Control();
-    outer = frame.control;
-    const Control decided = take_branch(id, frame, segment, number, thread.steps, ordinal);
-    same = same && decided == last;
-    return decided;
-  };
-  const FlowSegment& first = live.before_count == 0 ? *live.flow : *live.before[0].flow;
-  ++thread.steps;
-  frame.control = control_of(frame, first);
-  for (std::uint32_t i = 0; i < live.before_count; ++i, ++ordinal) {
-    const LiveBefore& before = live.before[i];
-    Control decided{};
-    if (before.branches) decided = take(*before.flow, before.id, rounds.outer[i]);
-    ++thread.steps;
-    frame.control = before.controls_next ? decided : control_of(frame, *before.next);
-  }
-  execute_items(id, frame.registers.data(), frame.control, live, words, ordinal);
-  if (live.flow->end == SegmentEnd::kBranch)
-    take(*live.flow, live.id, rounds.outer[live.before_count]);
-  frame.block = live.flow->block;
-  rounds.stable = same;
-}
-
-template <typename Client>
-[[gnu::always_inline]] inline bool FlowMachine<Client>::decides_as_before(ThreadId id,
-                                                                          const Rounds& rounds,
-                                                                          EventOrdinal ordinal) {
-  const LiveSegment& live = rounds.live;
-  for (std::uint32_t i = 0; i < live.before_count; ++i) {
-    const LiveBefore& before = live.before[i];
-    if (!before.asks) continue;
-    const Tag condition = joined(id, rounds.frame, before.flow->from);
-    const Control decided = client_.branch(id, ordinal + i, before.id, condition, rounds.outer[i]);
-    if (decided != rounds.frame.marks[before.flow->block].control) return false;
-  }
-  return true;
-}
-
-// What controls its accesses is what controlled the last round's. When the branches were executed
-// is put down later, by settle().
-template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::same_round(ThreadId id, Rounds& rounds,
-                                                                   const std::uint64_t* words,
-                                                                   EventOrdinal ordinal) {
-  const LiveSegment& live = rounds.live;
-  Activation& frame = rounds.frame;
-  rounds.thread.steps += live.before_count + 1;
-  ordinal += live.before_count;
-  execute_items(id, frame.registers.data(), frame.control, live, words, ordinal);
-  if (!live.asks) return;
-  const Tag condition = joined(id, frame, live.flow->from);
-  const Control decided = client_.branch(id, ordinal, live.id, condition, frame.control);
-  if (decided == frame.marks[live.flow->block].control) return;
-  settle(rounds);
-  frame.marks[live.flow->block].control = decided;
-  rounds.stable = false;
-}
-
-template <typename Client>
-void FlowMachine<Client>::settle(Rounds& rounds) {
-  if (!rounds.stable) return;
-  const LiveSegment& live = rounds.live;
-  std::uint64_t step = rounds.thread.steps - live.before_count;
-  for (std::uint32_t i = 0; i < live.before_count; ++i, ++step) {
-    if (live.before[i].branches) rounds.frame.marks[live.before[i].flow->block].when = step;
-  }
-  if (live.flow->end == SegmentEnd::kBranch) rounds.frame.marks[live.flow->block].when = step;
-}
-
 template <typename Client>
 [[gnu::noinline]] void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
                                                           Control control, const LiveSegment& live,
                                                           const std::uint64_t* words,
                                                           EventOrdinal ordinal) {
-  const LiveItem* const end = live.items + live.item_count;
-  for (const LiveItem* item = live.items; item != end; ++item) {
+  execute_items_here(id, registers, control, live, words, ordinal);
+}
+
+template <typename Client>
+[[gnu::always_inline]] inline void FlowMachine<Client>::execute_items_here(
+    ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+    const std::uint64_t* words, EventOrdinal ordinal) {
+  LiveItem* const end = live.items + live.item_count;
+  for (LiveItem* item = live.items; item != end; ++item) {
     const Address where = item->offset + words[item->base];
     ++ordinal;
     if constexpr (kGlances) {
       if (item->kind == EventKind::kRead) {
         if (client_.load_at_a_glance(*item, where, id, ordinal, registers[item->defines])) continue;
       } else if (item->kind == EventKind::kWrite) {
-        if (client_.store_at_a_glance(*item, where, id, ordinal, {registers, item->value.numbers()},
-                                      {registers, item->address.numbers()}, control)) {
-          continue;
-        }
+        if (client_.store_at_a_glance(*item, where, id, ordinal, registers, control)) continue;
       }
     }
     access_slowly(id, registers, control, *item, where, ordinal);

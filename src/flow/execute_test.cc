@@ -55,18 +55,25 @@ class Notes {
   bool choices() const { return false; }
 
   void turn(ThreadId) {}
+  void called(const Event&) {}
   void expect(Address) {}
+  void expect_beyond(Address) {}
+  bool jumps(LiveItem&, Address, ThreadId) { return true; }
   void prepare(LiveItem&) {}
-  bool load_at_a_glance(const LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
-                        Tag& value) {
+  bool load_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal, Tag& value) {
     value = read(item.event.site, where, ordinal);
     return true;
   }
-  bool store_at_a_glance(const LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
-                         TagList<Tag> data, TagList<Tag> address, Control control) {
-    write(item.event.site, where, ordinal, data, address, control);
+  bool store_at_a_glance(LiveItem& item, Address where, ThreadId, EventOrdinal ordinal,
+                         const Tag* registers, Control control) {
+    write(item.event.site, where, ordinal, {registers, item.value.numbers()},
+          {registers, item.address.numbers()}, control);
     return true;
   }
+
+  // Nothing is: every access is noted.
+  bool is_quiet(const LiveItem&, Address, ThreadId, const Tag*, Control, Sight&) { return false; }
+  bool is_seen(const Sight&, const LiveItem&, Address) const { return false; }
 
   std::vector<std::string> lines;
 

@@ -30,12 +30,20 @@
 // and may have a quick way for the accesses of executions, which says no where it is not enough. To
 // such a client a branch whose condition is computed from no register is none: it is not told.
 //
-//   void prepare(LiveItem&) const;  // sets what the client wants to know of it beforehand
+//   void prepare(LiveItem&);  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
-//   void expect(Address);  // it will soon access this
-//   bool load_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
-//   bool store_at_a_glance(const LiveItem&, Address, ThreadId, EventOrdinal, TagList<Tag> data,
-//                          TagList<Tag> address, Control);
+//   void called(const Event&);  // an Enter or a Leave among the executions, by that thread
+//   void expect(Address);  // it will soon access this …
+//   void expect_beyond(Address);  // … very soon, and what it remembers of it leads elsewhere
+//   bool jumps(LiveItem&, Address, ThreadId);  // whether that is far from where the last such led
+//   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
+//   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
+//                          Control);
+//   // Whether the access would change nothing, and a read give its register what it has. It sets
+//   // what was seen there.
+//   bool is_quiet(const LiveItem&, Address, ThreadId, const Tag* registers, Control, Sight&);
+//   // Whether, as long as nothing changes, the same is true of an access of this address.
+//   bool is_seen(const Sight&, const LiveItem&, Address);
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
@@ -101,7 +109,7 @@ class FlowMachine {
   std::size_t run(std::span<const Event> batch, EventOrdinal first, Stop stop);
 
   // The same for the executions of segments that `executions` begins with; `after()` is called
-  // after every one.
+  // after every one. To a client with a quick way also calls are told.
   struct Progress {
     std::size_t executions = 0;  // how many were taken
     EventOrdinal next = 0;       // the ordinal of what comes next
@@ -134,10 +142,12 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
-  static constexpr std::ptrdiff_t kAhead = 2;    // executions
+  static constexpr std::ptrdiff_t kAhead = 6;    // executions
+  static constexpr std::ptrdiff_t kSoon = 3;     // the same
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
-  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
+  static constexpr std::size_t kMostSights = 8;
+  static constexpr bool kGlances = requires(Client & client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread
@@ -212,27 +222,45 @@ class FlowMachine {
       }
     }
   }
+  [[gnu::always_inline]] void expect_soon(ThreadId id, const LiveSegment* segments,
+                                          const Execution& soon) {
+    if constexpr (kGlances) {
+      const LiveSegment& segment = segments[soon.shape];
+      if (!segment.jumps || soon.who != id) return;
+      for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
+        if (item.jumps) client_.expect_beyond(item.offset + soon.words[item.base]);
+      }
+    }
+  }
   void compile(ShapeId id, const RecordShape& shape);
+  void call(const RecordShape& shape, const Execution& execution);
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
   struct Rounds {
     Thread& thread;
     Activation& frame;
-    const LiveSegment& live;
-    std::array<Control, FlowPrograms::kMostBefore + 1>
-        outer{};          // of the branches, the last its own
+    LiveSegment& live;
+    std::array<Control, FlowPrograms::kMostBefore + 1> outer;  // of the branches, the last its own
     bool stable = false;  // in the last round every branch decided as it had before
+    std::array<Sight, kMostSights> sights;  // what the items of a quiet round saw
+
+    Rounds(Thread& of, LiveSegment& segment) : thread(of), frame(*of.running), live(segment) {}
   };
   template <typename After>
   const Execution* repeat(ThreadId id, Thread& thread, LiveSegment* segments, const Execution* next,
                           const Execution* end, EventOrdinal& ordinal, After after);
   void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  bool phis_stay(ThreadId id, const Rounds& rounds);
+  bool is_quiet(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  bool looks_the_same(const Rounds& rounds, const std::uint64_t* words) const;
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   void settle(Rounds& rounds);
   void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
                      const std::uint64_t* words, EventOrdinal ordinal);
+  void execute_items_here(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+                          const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
                      Address where, EventOrdinal ordinal);
   void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
@@ -681,3 +709,4 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
 }  // namespace heddle
 
 #include "flow/execute.h"
+#include "flow/rounds.h"

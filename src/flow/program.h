@@ -15,6 +15,7 @@
 #include "trace/event.h"
 #include "trace/execution.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -68,20 +69,31 @@ struct FlowSegment {
 };
 
 // An access of a segment as a running program writes it (trace/execution.h). What an execution
-// looks at comes first.
-struct LiveItem {
+// looks at comes first, in one line of the cache.
+struct alignas(64) LiveItem {
   Address offset{};      // what is added to the word …
   std::uint32_t base{};  // … with this index
   Register defines{};
-  EventKind kind{};
-  bool scattered{};      // its addresses are far from each other
-  std::uint8_t shift{};  // this and the next two: the client's
-  std::uint64_t mask{};
-  std::uint64_t key{};
   FlowList address;
   FlowList value;
-  Event event;        // as in ShapeItem
-  Address sampled{};  // an address of it
+  EventKind kind{};
+  bool scattered{};      // its addresses are far from each other
+  bool jumps{};          // what the client remembers of them leads far away from each other
+  std::uint8_t shift{};  // this and the next four: the client's
+  std::uint32_t key{};
+  std::int32_t mask{};  // with its sign in front
+  std::uint32_t context{};
+  std::uint64_t moment{};
+  Event event;             // as in ShapeItem
+  Address sampled{};       // an address of it
+  std::uint32_t led_to{};  // the client's
+};
+
+// What a client saw of an access that changed nothing: its own business.
+struct Sight {
+  std::uint64_t where;
+  const void* what;
+  std::uint32_t looks;
 };
 
 // A segment without accesses that a record implies.
@@ -94,6 +106,25 @@ struct LiveBefore {
   bool asks{};           // its branch depends on registers
 };
 
+// How often rounds of a loop are looked at whether they are quiet (flow/rounds.h): seldom where
+// they have not been.
+class QuietRounds {
+ public:
+  bool is_worth_a_look() { return (++looked_ & pause_) == 0; }
+  void lasted(std::ptrdiff_t rounds) {
+    pause_ = static_cast<std::uint8_t>(rounds > kFew        ? 0
+                                       : pause_ >= kLongest ? kLongest
+                                                            : 2 * pause_ + 1);
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kFew = 3;
+  static constexpr std::uint8_t kLongest = 63;
+
+  std::uint8_t looked_ = 0;
+  std::uint8_t pause_ = 0;  // rounds between two looks, less one of a power of two
+};
+
 struct alignas(64) LiveSegment {
   const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
   FunctionId continues{};             // its function, or 0 if it enters it
@@ -103,6 +134,7 @@ struct alignas(64) LiveSegment {
   bool ends_now{};    // nothing that comes later belongs to it
   bool asks{};        // it ends with a branch that depends on registers
   bool scattered{};   // some of its items are
+  bool jumps{};       // the same
   bool repeats{};     // it can be the round of a loop
   bool has_phis{};    // as such it takes phis, those of this edge:
   std::uint32_t own_edge{};
@@ -111,6 +143,7 @@ struct alignas(64) LiveSegment {
   std::uint32_t before_count{};
   LiveItem* items = nullptr;
   const LiveBefore* before = nullptr;  // in the order in which they happened
+  QuietRounds quiet;
 };
 
 class FlowPrograms {

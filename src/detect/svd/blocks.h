@@ -60,6 +60,10 @@ struct Cell {
   BlockState block_state() const { return static_cast<BlockState>(state); }
   // What the thread itself knows: state << 2 | input << 1 | noted.
   constexpr unsigned kind() const { return std::bit_cast<std::uint32_t>(*this) & 31; }
+  // What is left of it when the thread's own knowledge becomes this.
+  Cell with(unsigned kind, UnitId next) const {
+    return std::bit_cast<Cell>(next << 7 | (std::bit_cast<std::uint32_t>(*this) & 0x60) | kind);
+  }
   void set(BlockState next) { state = static_cast<std::uint32_t>(next) & 7; }
   bool operator==(const Cell&) const = default;
 };
@@ -164,14 +168,14 @@ class Blocks {
   // What is the same for all accesses of a size: an address and `mask` is the page's if the access
   // is aligned; it is one cell of pages with this shift.
   struct Place {
-    std::uint64_t mask = ~0ull;
-    std::uint64_t key = kNoShift << kKeyShift;
+    std::int32_t mask = -1;  // with its sign in front
+    std::uint32_t key = kNoShift << kKeyShift;
     std::uint8_t shift = kNoShift;
   };
   Place place(std::uint32_t size) const {
     if (!std::has_single_bit(size) || size > 32) return {};
     const unsigned shift = std::max<unsigned>(std::countr_zero(size), block_shift_);
-    return {~(kPageBytes - 1) | (size - 1), std::uint64_t{shift} << kKeyShift,
+    return {static_cast<std::int32_t>(~(kPageBytes - 1) | (size - 1)), shift << kKeyShift,
             static_cast<std::uint8_t>(shift)};
   }
   // Whether an access is there, and one cell.
@@ -195,6 +199,16 @@ class Blocks {
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
     if (near.always_calm == 0) __builtin_prefetch(near.others + number);
+  }
+  // Calls visit(cell) for that cell, if its page is near, and that of another thread that may have
+  // to be told.
+  template <typename Visit>
+  [[gnu::always_inline]] void for_cells_at(Address address, Visit visit) const {
+    const Near& near = near_[address >> kPageShift & near_mask_];
+    if ((address & ~(kPageBytes - 1)) != near.begin) return;
+    const std::uint64_t number = cell_of(near, address);
+    visit(near.cells[number]);
+    if (!near.is_calm_for_writes(number)) visit(near.others[number]);
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);

@@ -78,16 +78,10 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
     executions = executions.subspan(progress.executions);
     next = progress.next;
     if (executions.empty()) break;
-    const Execution& other = executions[0];
+    const std::uint32_t count = executions[0].who;  // which is no execution
     executions = executions.subspan(1);
-    if (other.shape == 0) {
-      for (std::uint32_t i = 0; i < other.who; ++i) one(events[i], next++);
-      events = events.subspan(other.who);
-    } else {
-      const RecordShape& shape = *batch.shapes[other.shape];
-      const bool enters = shape.kind == RecordShape::Kind::kEnter;
-      one(enters ? enter_of(shape, other) : leave_of(shape, other), next++);
-    }
+    for (const Event& event : events.subspan(0, count)) one(event, next++);
+    events = events.subspan(count);
   }
   collect_when_due();
   violated_ = nullptr;
@@ -97,7 +91,7 @@ EventOrdinal Online::on(const ExecutionBatch& batch, EventOrdinal next,
 void Online::one(const Event& event, EventOrdinal ordinal) {
   if (event.kind == EventKind::kEnter || event.kind == EventKind::kLeave) {
     narrator_.on(event);
-    ++moment_;
+    end_moment();
     machine_.call(event);
     return;
   }
@@ -108,7 +102,7 @@ void Online::one(const Event& event, EventOrdinal ordinal) {
 
 void Online::bookkeeping(const Event& event) {
   narrator_.on(event);
-  ++moment_;
+  end_moment();
   if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree) {
     blocks_.forget(event.address, event.value);  // memory without a history
   } else if (event.kind == EventKind::kThreadEnd && event.thread < kMaxThread) {
@@ -218,8 +212,8 @@ void Online::end_unit(UnitId unit) {
 // ---- loads and stores ---------------------------------------------------------------------------
 
 // Of one cell, whose other threads may have to be told.
-UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item,
-                          Address address, ThreadId thread, EventOrdinal ordinal) {
+UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& item, Address address,
+                          ThreadId thread, EventOrdinal ordinal) {
   if (!near.is_calm_for_reads(number))
     tell_others(near, number, event_of(item, address, thread), ordinal);
   Cell& cell = near.cells[number];
@@ -229,8 +223,83 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, const LiveIt
   }
   const UnitId unit = units_.create();
   cell = make_cell(cell, unit, BlockState::kLoaded, true, false);
-  blocks_.set_access(near, number, access_ref(item.event, thread, ordinal));
+  blocks_.set_access(near, number, access_ref(item, thread, ordinal));
   return unit;
+}
+
+bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
+                               EventOrdinal ordinal, const Tag* registers, Control control) {
+  Blocks::Near& near = blocks_.near_here(address);
+  const bool two = !Blocks::is_one(near, address, item);
+  if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
+    return false;
+  if (units_.any_noted()) {
+    const ThreadId owner = std::min(thread, kMaxThread);
+    if (!are_calm(owner, {registers, item.address.numbers()}) || !units_.is_calm(owner, control))
+      return false;
+  }
+  UnitId owner = 0;
+  const Register* data = item.value.numbers();
+  for (const Register* const last = data + *data; data != last;) {
+    const UnitSet one = registers[*++data];
+    if (one >= kSetBit) return false;
+    if ((one & ~kComputed) == owner) continue;
+    const UnitId unit = units_.live(one & ~kComputed);
+    if (units_.noted(unit)) return false;
+    owner = units_.merge(owner, unit);
+  }
+  if (owner == 0) owner = units_.create();
+  const std::uint64_t first = Blocks::cell_of(near, address);
+  const std::uint64_t last_cell = first + (two ? 1 : 0);
+  for (std::uint64_t cell = first; cell <= last_cell; ++cell) {
+    if (!near.is_calm_for_writes(cell))
+      tell_others(near, cell, event_of(item, address, thread), ordinal);
+  }
+  for (std::uint64_t cell = first; cell <= last_cell; ++cell) store_at(near.cells[cell], owner);
+  LastStore& last = last_stores_[item.event.site];
+  if (last.unit != owner) {
+    last = {owner, std::min(thread, kMaxThread), access_ref(item, thread, ordinal), address,
+            item.event.size};
+  }
+  return true;
+}
+
+bool Online::is_quiet(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                      Control control, Sight& sight) {
+  const Blocks::Near& near = blocks_.near_here(address);
+  if (!Blocks::is_one(near, address, item)) return false;
+  const Cell cell = near.cells[Blocks::cell_of(address, item.shift)];
+  sight = {near.begin, near.cells, std::bit_cast<std::uint32_t>(cell)};
+  if (item.kind == EventKind::kRead) {
+    return near.is_calm_for_reads(cell) && kReadAgain.has(cell) &&
+           units_.is_live_root(unit_of(cell)) && registers[item.defines] == tag_of(cell);
+  }
+  if (item.kind != EventKind::kWrite || !near.is_calm_for_writes(cell) || !kStoredAgain.has(cell))
+    return false;
+  const UnitId owner = unit_of(cell);
+  if (units_.any_noted()) {
+    const ThreadId own = std::min(thread, kMaxThread);
+    if (units_.noted(owner) || !are_calm(own, {registers, item.address.numbers()}) ||
+        !units_.is_calm(own, control)) {
+      return false;
+    }
+  }
+  return quiet_owner(registers, item.value) == owner && owner != 0 &&
+         last_stores_[item.event.site].unit == owner;
+}
+
+// The unit of a store that merges nothing and is not new; else 0.
+UnitId Online::quiet_owner(const Tag* registers, FlowList data) {
+  UnitId owner = 0;
+  for (std::uint32_t i = 0; i < data.size(); ++i) {
+    const UnitSet one = registers[data[i]];
+    if (one >= kSetBit) return 0;
+    const UnitId unit = units_.live(one & ~kComputed);
+    if (unit == 0) continue;
+    if (owner != 0 && unit != owner) return 0;
+    owner = unit;
+  }
+  return owner;
 }
 
 // Of cells that are alike, and whose other threads have been told.

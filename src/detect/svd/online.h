@@ -64,6 +64,7 @@
 #include "trace/execution.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -150,17 +151,39 @@ class Online {
   }
   bool choices() const { return options_.merge_control; }
   [[gnu::always_inline]] void expect(Address address) const { blocks_.expect(address); }
-  void turn(ThreadId thread) { blocks_.turn(std::min(thread, kMaxThread)); }
+  // The words of the units of its cells.
+  [[gnu::always_inline]] void expect_beyond(Address address) const {
+    blocks_.for_cells_at(address, [&](Cell cell) { units_.expect(unit_of(cell)); });
+  }
+  bool jumps(LiveItem& item, Address address, ThreadId thread) {
+    if (units_.unit_bytes() < kManyUnits) return false;
+    blocks_.turn(std::min(thread, kMaxThread));
+    const Blocks::Near& near = blocks_.near_here(address);
+    if (!Blocks::is_one(near, address, item)) return false;
+    const UnitId unit = unit_of(near.cells[Blocks::cell_of(address, item.shift)]);
+    return unit - std::exchange(item.led_to, unit) + kFarUnits > 2 * kFarUnits;
+  }
+  void turn(ThreadId thread) {
+    blocks_.turn(std::min(thread, kMaxThread));
+    if (thread != moment_thread_) begin_moment(thread);
+  }
+  // The thread whose turn it is enters or leaves a function.
+  void called(const Event& event) {
+    narrator_.on(event);
+    begin_moment(event.thread);
+  }
   // Only with the usual options accesses are done at a glance.
-  void prepare(LiveItem& item) const {
+  void prepare(LiveItem& item) {
     const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
     item.mask = place.mask;
     item.key = place.key;
     item.shift = place.shift;
+    item.moment = kNoMoment;
+    if (item.event.site >= last_stores_.size()) last_stores_.resize(item.event.site + 1);
   }
   // Accesses of one or two cells.
-  [[gnu::always_inline]] bool load_at_a_glance(const LiveItem& item, Address address,
-                                               ThreadId thread, EventOrdinal ordinal, Tag& value) {
+  [[gnu::always_inline]] bool load_at_a_glance(LiveItem& item, Address address, ThreadId thread,
+                                               EventOrdinal ordinal, Tag& value) {
     Blocks::Near& near = blocks_.near_here(address);
     if (!Blocks::is_one(near, address, item)) [[unlikely]]
       return load_two(near, item, address, value);
@@ -177,38 +200,24 @@ class Online {
     return true;
   }
   // What was computed by one unit, or by units that are merged here, none with a note.
-  [[gnu::always_inline]] bool store_at_a_glance(const LiveItem& item, Address address,
-                                                ThreadId thread, EventOrdinal ordinal, Tags data,
-                                                Tags addresses, Control control) {
-    Blocks::Near& near = blocks_.near_here(address);
-    const bool two = !Blocks::is_one(near, address, item);
-    if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
-      return false;
-    Cell* const cells = near.cells + Blocks::cell_of(near, address);
-    if (!near.is_calm_for_writes(cells[0]) || (two && !near.is_calm_for_writes(cells[1])))
-      return false;
-    if (units_.any_noted() && !(are_calm(std::min(thread, kMaxThread), addresses) &&
-                                units_.is_calm(std::min(thread, kMaxThread), control))) {
-      return false;
-    }
-    UnitId owner = 0;
-    for (std::uint32_t i = 0; i < data.size(); ++i) {
-      const UnitSet one = data[i];
-      if (one >= kSetBit) return false;
-      if ((one & ~kComputed) == owner) continue;
-      const UnitId unit = units_.live(one & ~kComputed);
-      if (units_.noted(unit)) return false;
-      owner = units_.merge(owner, unit);
-    }
-    if (owner == 0) owner = units_.create();
-    if (cells[0].unit != owner || !kStoredAgain.has(cells[0])) cells[0] = stored(cells[0], owner);
-    if (two && (cells[1].unit != owner || !kStoredAgain.has(cells[1])))
-      cells[1] = stored(cells[1], owner);
-    remember_store(item.event, thread, address, ordinal, owner);
-    return true;
+  bool store_at_a_glance(LiveItem& item, Address address, ThreadId thread, EventOrdinal ordinal,
+                         const Tag* registers, Control control);
+  // Whether the access is about a cell like the one that was seen, in the same page.
+  [[gnu::always_inline]] static bool is_seen(const Sight& sight, const LiveItem& item,
+                                             Address address) {
+    const auto* const cells = static_cast<const Cell*>(sight.what);
+    return (address & item.mask) == sight.where &&
+           std::bit_cast<std::uint32_t>(cells[Blocks::cell_of(address, item.shift)]) == sight.looks;
   }
+  bool is_quiet(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                Control control, Sight& sight);
 
  private:
+  static constexpr std::size_t kManyUnits = std::size_t{1} << 18;  // bytes
+  static constexpr UnitId kFarUnits = 1024;
+  static constexpr std::uint64_t kNoMoment = ~0ull;
+  static constexpr ThreadId kNoThread = ~0u;
+
   struct Context {
     SiteId site{};
     StackId stack{};
@@ -223,10 +232,9 @@ class Online {
     }
   };
 
-  // The context that came last, good for as long as no thread's stack and locks change and the
-  // thread is the same: one moment.
+  // The context that came last, good for as long as stack and locks are those of this moment.
   struct LastContext {
-    std::uint64_t moment = 0;
+    std::uint64_t moment = kNoMoment;
     ContextId context = 0;
   };
 
@@ -254,15 +262,29 @@ class Online {
   void remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane, std::uint64_t number,
                      const Event& event, EventOrdinal ordinal);
   AccessRef access_ref(const Event& event, ThreadId thread, EventOrdinal ordinal) {
-    return std::uint64_t{context_of(event, thread)} << kOrdinalBits |
-           (ordinal & ((1ull << kOrdinalBits) - 1));
+    return make_ref(context_of(event, thread), ordinal);
   }
+  // The same of an access at a glance, by the thread whose turn it is.
+  AccessRef access_ref(LiveItem& item, ThreadId thread, EventOrdinal ordinal) {
+    if (item.moment != moment_) {
+      item.context = context_of(item.event, thread);
+      item.moment = moment_;
+    }
+    return make_ref(item.context, ordinal);
+  }
+  static AccessRef make_ref(ContextId context, EventOrdinal ordinal) {
+    return std::uint64_t{context} << kOrdinalBits | (ordinal & ((1ull << kOrdinalBits) - 1));
+  }
+  void begin_moment(ThreadId thread) {
+    moment_thread_ = thread;
+    moment_ = std::uint64_t{narrator_.stacks().current(thread)} << 32 |
+              narrator_.locks_held().current(thread);
+  }
+  // Somebody's stack or locks may have changed.
+  void end_moment() { moment_thread_ = kNoThread; }
   // Of `event`, but of this thread.
   ContextId context_of(const Event& event, ThreadId thread) {
-    if (thread != moment_thread_) {
-      moment_thread_ = thread;
-      ++moment_;
-    }
+    if (thread != moment_thread_) begin_moment(thread);
     if (event.site >= last_context_.size()) return find_context(event, thread);
     const LastContext last = last_context_[event.site];
     const Context& context = contexts_[last.context];
@@ -326,7 +348,7 @@ class Online {
     cell.unit = unit & kMaxUnit;
     return stored ? unit | kComputed : unit;
   }
-  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, const LiveItem& item, Address address,
+  UnitSet load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
   // Two cells that are alike and that their unit has read before.
   [[gnu::always_inline]] bool load_two(const Blocks::Near& near, const LiveItem& item,
@@ -347,17 +369,30 @@ class Online {
   UnitSet load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal);
   // The cell of a block that `owner` stores.
   Cell stored(Cell cell, UnitId owner) {
-    const UnitId before = units_.live(cell.unit);
-    BlockState state = before == 0 ? BlockState::kIdle : cell.block_state();
-    if (state == BlockState::kIdle || state == BlockState::kLoaded) {
-      state = BlockState::kStored;
-    } else if (state == BlockState::kLoadedShared) {
-      state = BlockState::kStoredShared;
+    const UnitId before = units_.live(unit_of(cell));
+    unsigned kind = kKindsStored[before == 0 ? 0 : cell.kind()];
+    if (before != owner) {
+      kind &= ~3u;  // neither an input nor noted
+    } else if (!options_.inputs_only) {
+      kind &= ~1u;  // it is about this store, not about the unit's first read
     }
-    const bool input = before == owner && cell.input != 0;
-    const bool stays = input && options_.inputs_only;  // it is about the unit's first read
-    return make_cell(cell, owner, state, input, stays && cell.noted != 0);
+    return cell.with(kind, owner);
   }
+  void store_at(Cell& cell, UnitId owner) {
+    if (unit_of(cell) != owner || !kStoredAgain.has(cell)) cell = stored(cell, owner);
+  }
+  // What a store by the cell's own unit makes of its kind.
+  static constexpr std::array<std::uint8_t, 32> kKindsStored = [] {
+    std::array<std::uint8_t, 32> out{};
+    for (unsigned kind = 0; kind < 32; ++kind) {
+      auto state = static_cast<BlockState>(kind >> 2);
+      if (state == BlockState::kIdle || state == BlockState::kLoaded) state = BlockState::kStored;
+      if (state == BlockState::kLoadedShared) state = BlockState::kStoredShared;
+      const unsigned input = (kind & 2) != 0 ? kind & 3 : 0;  // only inputs stay noted
+      out[kind] = static_cast<std::uint8_t>(static_cast<unsigned>(state) << 2 | input);
+    }
+    return out;
+  }();
   // Cells that stored() leaves as they are, if the unit is theirs and inputs are checked.
   static constexpr CellKinds kStoredAgain =
       CellKinds::where([](BlockState state, bool input, bool noted) {
@@ -391,6 +426,7 @@ class Online {
     last = {owner, std::min(thread, kMaxThread), access_ref(event, thread, ordinal), address,
             event.size};
   }
+  UnitId quiet_owner(const Tag* registers, FlowList data);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
@@ -410,9 +446,9 @@ class Online {
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
   std::vector<LastContext> last_context_;  // by site
-  std::uint64_t moment_ = 1;
-  ThreadId moment_thread_ = ~0u;
-  std::vector<LastStore> last_stores_;  // by site
+  std::uint64_t moment_ = kNoMoment;       // stack and locks …
+  ThreadId moment_thread_ = kNoThread;     // … of this thread
+  std::vector<LastStore> last_stores_;     // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;

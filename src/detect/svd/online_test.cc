@@ -20,6 +20,7 @@ namespace heddle::svd {
 namespace {
 
 constexpr std::uint64_t kPrograms = 50'000;
+constexpr std::uint64_t kWalks = 10'000;  // which are longer
 
 RandomRun program(std::uint64_t seed) {
   RandomProgramOptions options;
@@ -214,6 +215,36 @@ TEST(Online, EqualsItsNaiveTwinInLongLoops) {
     reports += seen.size();
   }
   EXPECT_GT(reports, kPrograms / 20);
+}
+
+// Loops that go through many variables, again and again: most of their rounds change nothing, until
+// one comes to a variable that is different.
+TEST(Online, EqualsItsNaiveTwinInWalks) {
+  std::size_t reports = 0;
+  for (std::uint64_t seed = 0; seed < kWalks; ++seed) {
+    RandomProgramOptions shape;
+    shape.statements = 5 + static_cast<int>(seed % 4);
+    shape.registers = 2 + static_cast<int>(seed % 3);
+    shape.shared_variables = 3;
+    shape.own_variables = 9;
+    shape.iterations = 12;
+    shape.turn = 60;
+    shape.walks = true;
+    const RandomRun run = run_random_program(seed, shape);
+    OnlineOptions options;
+    options.note_limit = 1u << 20;
+    const Naive naive(run.truth, {options});
+    options.collect_bytes = seed % 4 == 0 ? 0 : 1u << 20;
+    std::array<std::size_t, 2> ended{};
+    const std::set<Naive::Report> seen = online(run, options, As::kExecutions, &ended[0]);
+    ASSERT_EQ(text(seen), text(naive.reports())) << "seed " << seed;
+    online(run, options, As::kEvents, &ended[1]);
+    if (options.collect_bytes != 0) {
+      ASSERT_EQ(ended[0], ended[1]) << "seed " << seed;
+    }
+    reports += seen.size();
+  }
+  EXPECT_GT(reports, kWalks / 50);
 }
 
 // From the online algorithm to the definition, one heuristic at a time. Both ends are checked: the

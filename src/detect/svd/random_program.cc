@@ -13,11 +13,13 @@ constexpr Address kBase = 0x1000;
 constexpr std::uint32_t kSize = 4;  // of a variable
 constexpr int kMask = 0xffff;       // values stay small, so that sums cannot overflow
 
-// Where an access goes: a variable, or the one of the thread's that a register selects; perhaps
-// together with its neighbour, as one access of twice the size.
+// Where an access goes: a variable, the one of the thread's that a register selects, or one further
+// on in every round of a loop; perhaps together with its neighbour, as one access of twice the
+// size.
 struct Target {
   int variable = 0;
   int pointer = -1;  // register, or none
+  bool walks = false;
   bool wide = false;
 };
 
@@ -102,6 +104,7 @@ class Generator {
   }
 
   Statement::Op op(int depth) {
+    if (options_.walks && depth > 0 && pick(3) == 0) return Statement::kLoop;
     const int dice = pick(20);
     if (dice < 7) return Statement::kLoad;
     if (dice < 13) return Statement::kStore;
@@ -119,6 +122,10 @@ class Generator {
                        ? variable
                        : variable + thread_ * options_.own_variables;
     if (options_.plain) return out;
+    if (options_.walks && pick(4) != 0) {
+      out.walks = true;
+      return out;
+    }
     if (pick(4) == 0) out.pointer = pick(options_.registers);
     out.wide = pick(5) == 0;
     return out;
@@ -373,6 +380,7 @@ class Interpreter {
     std::vector<Nodes> from;
     int returns_to = 0;
     std::map<SegmentId, int> iterations;  // of the loops being executed
+    int round = 0;                        // of the one that went on last
     Nodes library;                        // what the running library call has read
   };
 
@@ -398,16 +406,19 @@ class Interpreter {
     return out;
   }
 
+  int own_or_shared(int number) const {
+    const int count = options_.shared_variables + options_.own_variables;
+    const int chosen = ((number % count) + count) % count;
+    return chosen < options_.shared_variables
+               ? chosen
+               : chosen + static_cast<int>(thread_) * options_.own_variables;
+  }
+
   // The variables that an access touches.
   std::vector<int> touched(const Target& target) {
     int variable = target.variable;
-    if (target.pointer >= 0) {
-      const int count = options_.shared_variables + options_.own_variables;
-      const int chosen = ((value(target.pointer) % count) + count) % count;
-      variable = chosen < options_.shared_variables
-                     ? chosen
-                     : chosen + static_cast<int>(thread_) * options_.own_variables;
-    }
+    if (target.pointer >= 0) variable = own_or_shared(value(target.pointer));
+    if (target.walks) variable = own_or_shared(target.variable + frames_.back().round);
     if (!target.wide) return {variable};
     return {variable & ~1, variable | 1};
   }
@@ -513,7 +524,7 @@ class Interpreter {
         value(reg) % 2 != 0 && (now.op == Instruction::kIf || iterations < options_.iterations);
     if (taken) {
       controls_.push_back(last_node());
-      if (now.op == Instruction::kLoop) ++iterations;
+      if (now.op == Instruction::kLoop) frames_.back().round = ++iterations;
     } else {
       iterations = 0;
       frames_.back().at = now.go_to;

@@ -25,6 +25,7 @@ struct RandomProgramOptions {
   bool plain = false;     // loads, stores, sums and ifs of single variables only
   int iterations = 3;     // of a loop, at most
   int turn = 1;           // accesses before another thread may go on, at most
+  bool walks = false;     // loops, many of them, go from variable to variable
 };
 
 struct RandomRun {

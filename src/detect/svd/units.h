@@ -62,6 +62,8 @@ class Units {
   }
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
+  // It will be asked for soon.
+  [[gnu::always_inline]] void expect(UnitId id) const { __builtin_prefetch(&words_[id]); }
   // Whether it is a unit, alive and not merged into another.
   bool is_live_root(UnitId id) const { return is_live(words_[id]); }
   void end(UnitId id);
