@@ -26,6 +26,7 @@
 #include "detect/avio/history.h"
 #include "detect/avio/pages.h"
 #include "detect/avio/pair_log.h"
+#include "detect/avio/passages.h"
 #include "detect/avio/patterns.h"
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
@@ -197,8 +198,11 @@ class Shadow {
 
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
   bool come(const Visit& visit, Address address, std::uint32_t size, Location place);
+  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
   // A touch of which there is more to do than to replace the stamp. False: as for come().
   bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
+  // An access to a whole cell, of which the halves are kept. False: one of them passes on.
+  bool stay(Location first_half, const Series& series) const;
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   // The bytes of an access, or some of those of `whole`.
   struct Bytes {
@@ -210,6 +214,9 @@ class Shadow {
   void visit_half(const Visit& visit, Location half, std::uint8_t mask);
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
   void pass(const Visit& visit, std::uint8_t mask, Location place);
+  // By the one access `now`, if that is known from before. `alone`: the access has no other cells.
+  bool pass_as_before(Location place, Stamp now, bool alone);
+  void remember(Stamp last, Stamp before, Stamp now, const Split& split);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
   bool was_completed(const Visit& visit, const Split& split);
   bool found_first(const Visit& visit, std::uint8_t mask, const Split& split);
@@ -251,6 +258,7 @@ class Shadow {
   Histories histories_;
   std::size_t passed_ = 0;  // locations, since it was asked for histories
   Pages pages_;
+  Passages passages_;
   std::array<Known, kKnown> known_{};
   Completed completed_;
   Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched
