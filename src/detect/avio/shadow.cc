@@ -208,7 +208,32 @@ void Shadow::access(const Series& series, Address address, std::uint32_t size) {
       if (come(visit, address, size, place)) return;
     }
   }
-  visit_cells(series, {address, size}, {address, size});
+  const std::uint32_t done = stay_as_bytes(series, address, size);
+  if (done == size) return;
+  visit_cells(series, {address + done, size - done}, {address, size});
+}
+
+// A byte that is not kept as one has no stamp.
+std::uint32_t Shadow::stay_as_bytes(const Series& series, Address address,
+                                    std::uint32_t size) const {
+  if (pairs_ != nullptr || (address & (Pages::kBeyond | never_simple_)) != 0) return 0;
+  std::byte* const chunk = pages_.find(address);
+  if (chunk == nullptr) return 0;
+  const Location first = Location::of(chunk, offset_of_byte(address));
+  const auto in_chunk = static_cast<std::uint32_t>(kSecond - (address & kInChunk));
+  const std::uint32_t most = std::min(size, in_chunk);
+  for (std::uint32_t n = 0; n < most; ++n) {
+    const Location byte = first.next(n);
+    const Stamp last = byte.last();
+    if (last - turn_ <= series.last - turn_ && (last & kHasHistory) == 0) {
+      byte.last() = series.last;
+    } else if (is_mine(last)) {
+      Histories::go_on(byte, series);
+    } else {
+      return n;
+    }
+  }
+  return most;
 }
 
 bool Shadow::meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first,

@@ -201,6 +201,9 @@ class Shadow {
   bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
   // A touch of which there is more to do than to replace the stamp. False: as for come().
   bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
+  // How many of an access's bytes, from the first one on, are kept as bytes and stay: they are
+  // done.
+  std::uint32_t stay_as_bytes(const Series& series, Address address, std::uint32_t size) const;
   // An access to a whole cell, of which the halves are kept. False: one of them passes on.
   bool stay(Location first_half, const Series& series) const;
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
