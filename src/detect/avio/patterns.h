@@ -63,15 +63,26 @@ struct Pattern {
   Actor actor{};
   ContextId context{};
   SiteId site{};
+
+  bool has_row(Actor by, ContextId at) const { return row != 0 && actor == by && context == at; }
 };
 
 class Patterns {
  public:
-  Pattern& of(ShapeId id, const RecordShape& shape) {
-    if (id >= patterns_.size()) patterns_.resize(id + std::size_t{1});
+  // For so many ids.
+  void make_room(std::size_t count) {
+    if (count > patterns_.size()) patterns_.resize(count);
+  }
+  // There is room for it.
+  Pattern& in_room(ShapeId id, const RecordShape& shape) {
     Pattern& pattern = patterns_[id];
-    if (!pattern.known) compile(shape, pattern);
+    if (!pattern.known) [[unlikely]]
+      compile(shape, pattern);
     return pattern;
+  }
+  Pattern& of(ShapeId id, const RecordShape& shape) {
+    make_room(id + std::size_t{1});
+    return in_room(id, shape);
   }
   Pattern& known(ShapeId id) { return patterns_[id]; }
   const Pattern& known(ShapeId id) const { return patterns_[id]; }

@@ -254,7 +254,7 @@ class Executed {
           ordinal += finder.execute_loop(execution, shape, ordinal, 0);
           continue;
         }
-        finder.execute_expected(execution, shape, ordinal, 0);
+        finder.execute_expected(finder.pattern(execution), execution, shape, ordinal, 0);
         ordinal += shape.items.size();
       }
       ASSERT_GT(expected, 0u);
