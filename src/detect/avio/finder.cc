@@ -34,7 +34,7 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     }
     if (items > kMostItems) break;
     ++count;
-    if (pattern.simple && !learns_) to = shadow_.find(pattern, next.words, to);
+    if (pattern.simple) to = shadow_.find(pattern, next.words, to);
   }
   shadow_.ask_for_histories({places_.data(), to});
   return count;
@@ -45,7 +45,7 @@ void TripleFinder::execute(const Execution& segment, const RecordShape& shape, E
   make_room(ordinal);
   Pattern& pattern = patterns_.of(segment.shape, shape);
   next_place_ = places_.data();
-  if (pattern.simple && !learns_) shadow_.find(pattern, segment.words, next_place_);
+  if (pattern.simple) shadow_.find(pattern, segment.words, next_place_);
   execute_expected(pattern, segment, shape, ordinal, context);
 }
 

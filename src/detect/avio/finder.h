@@ -25,7 +25,9 @@ class TripleFinder {
  public:
   // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : learns_(pairs != nullptr), shadow_({granule}, spots_, sink, pairs) {}
+      : learns_(pairs != nullptr),
+        patterns_(granule == 1 && pairs == nullptr),
+        shadow_({granule}, spots_, sink, pairs) {}
 
   // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
@@ -101,10 +103,10 @@ class TripleFinder {
                                            const Execution& segment, const RecordShape& shape,
                                            EventOrdinal ordinal) {
     const Stamp first = make_stamp(ordinal - base_, row);
-    if (learns_) [[unlikely]]
-      return one_by_one(shape, segment.words, first);
-    if (!pattern.simple) [[unlikely]]
-      return touch_by_touch(pattern, segment.words, first);
+    if (!pattern.simple) [[unlikely]] {
+      return learns_ ? one_by_one(shape, segment.words, first)
+                     : touch_by_touch(pattern, segment.words, first);
+    }
     next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
   }
   // The spots of the pattern's items, for the thread whose turn it is.

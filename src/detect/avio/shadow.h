@@ -70,19 +70,18 @@ class Shadow {
   void access(const Series& series, Address address, std::uint32_t size);
 
   // Where the locations are that an execution touches, as far as that can be told from their
-  // addresses. They are about to be accessed: most of the time of an access is waiting for its
-  // state, unless somebody asked for it early.
+  // addresses, when locations are exact bytes. They are about to be accessed: most of the time of
+  // an access is waiting for its state, unless somebody asked for it early.
   [[gnu::always_inline]] Stamp** find(const Pattern& segment, const std::uint64_t* words,
                                       Stamp** to) {
     std::byte* const* const table = pages_.table();
-    const Address never_simple = never_simple_;
     for (const PatternTouch& touch : segment.touches) {
       const Address address = touch.offset + words[touch.base];
       Stamp* found = &nowhere_;
-      if ((address & (touch.unlikely | never_simple)) == 0) [[likely]] {
+      if ((address & touch.unlikely) == 0) [[likely]] {
         std::byte* const chunk = table[address >> kChunkBits];
         if (chunk != nullptr) [[likely]] {
-          found = reinterpret_cast<Stamp*>(chunk + touch.offset_in_chunk(address));
+          found = Location::of(chunk, touch.offset_in_chunk(address)).stamp;
           __builtin_prefetch(found, 1);
         }
       }
@@ -90,10 +89,11 @@ class Shadow {
     }
     return to;
   }
-  // Asks for the histories of locations that are about to pass to this thread, if there were some
-  // just before.
+  // Asks for the histories of locations that are about to pass to this thread, if there were more
+  // than a few just before.
   [[gnu::always_inline]] void ask_for_histories(std::span<Stamp* const> found) {
-    if (passed_ == 0) return;
+    constexpr std::size_t kFew = 4;
+    if (passed_ <= kFew) return;
     passed_ = 0;
     const Stamp turn = turn_;
     for (const Stamp* const last : found) {
