@@ -83,9 +83,10 @@ inline void Avio::enter_context_of(ThreadId thread) {
 }
 
 // One that was expected. Returns the ordinal of what comes next.
-inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape& shape,
-                                  EventOrdinal ordinal) {
-  const Pattern& pattern = finder_.pattern(execution);
+[[gnu::always_inline]] inline EventOrdinal Avio::execute(const Execution& execution,
+                                                         const RecordShape& shape,
+                                                         EventOrdinal ordinal) {
+  Pattern& pattern = finder_.pattern(execution);
   if (learns_) {
     for (const ShapeItem& item : shape.items) note_executed(item.event.site);
   }
@@ -100,7 +101,7 @@ inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape&
       return ordinal + 1;
     case RecordShape::Kind::kCall: {
       enter_context_of(execution.who);
-      finder_.execute_call(execution, shape, ordinal + 1, context_, [&] {
+      finder_.execute_call(pattern, execution, shape, ordinal + 1, context_, [&] {
         return explainer_.context_inside(context_, thread_, shape.id, execution.site);
       });
       return ordinal + pattern.items + 2;
@@ -112,7 +113,7 @@ inline EventOrdinal Avio::execute(const Execution& execution, const RecordShape&
       break;
   }
   enter_context_of(execution.who);
-  finder_.execute_expected(execution, shape, ordinal, context_);
+  finder_.execute_expected(pattern, execution, shape, ordinal, context_);
   return ordinal + pattern.items;
 }
 

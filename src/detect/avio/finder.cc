@@ -22,10 +22,11 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
   Stamp** const full = to + (kPlaces - Pattern::kMostTouches);
   std::size_t items = 0;
   std::size_t count = 0;
-  for (const Execution& next : executions) {
-    if (count == kMostExecutions || to > full) break;
-    if (next.shape == 0 || next.who != thread || next.items != Execution::kAll) break;
-    const Pattern& pattern = patterns_.of(next.shape, *shapes[next.shape]);
+  patterns_.make_room(shapes.size());
+  for (const Execution& next : executions.first(std::min(executions.size(), kMostExecutions))) {
+    if (to > full || next.shape == 0 || next.who != thread) break;
+    if (next.items != Execution::kAll) break;
+    const Pattern& pattern = patterns_.in_room(next.shape, *shapes[next.shape]);
     items += pattern.items + 2;
     if (pattern.kind == RecordShape::Kind::kLoop) {
       if (next.words[1] > kMostRounds) break;
@@ -33,7 +34,7 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     }
     if (items > kMostItems) break;
     ++count;
-    if (pattern.simple && !learns_) to = shadow_.find(pattern, next.words, to);
+    if (pattern.simple) to = shadow_.find(pattern, next.words, to);
   }
   shadow_.ask_for_histories({places_.data(), to});
   return count;
@@ -42,10 +43,17 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
 void TripleFinder::execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
                            ContextId context) {
   make_room(ordinal);
-  const Pattern& pattern = patterns_.of(segment.shape, shape);
+  Pattern& pattern = patterns_.of(segment.shape, shape);
   next_place_ = places_.data();
-  if (pattern.simple && !learns_) shadow_.find(pattern, segment.words, next_place_);
-  execute_expected(segment, shape, ordinal, context);
+  if (pattern.simple) shadow_.find(pattern, segment.words, next_place_);
+  execute_expected(pattern, segment, shape, ordinal, context);
+}
+
+void TripleFinder::find_row(Pattern& pattern, ShapeId id, const RecordShape& shape,
+                            ContextId context) {
+  pattern.row = spots_.row(id, shape, actor_, context);
+  pattern.actor = actor_;
+  pattern.context = context;
 }
 
 // For all that is expected at a time: until it has come nothing may be started over.

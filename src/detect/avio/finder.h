@@ -25,7 +25,9 @@ class TripleFinder {
  public:
   // `granule`: is_granule. `pairs`: where pairs are put down, for who learns; may be null.
   TripleFinder(unsigned granule, TripleSink& sink, PairLog* pairs = nullptr)
-      : learns_(pairs != nullptr), shadow_({granule}, spots_, sink, pairs) {}
+      : learns_(pairs != nullptr),
+        patterns_(granule == 1 && pairs == nullptr),
+        shadow_({granule}, spots_, sink, pairs) {}
 
   // An access of the thread whose turn it is; `context` comes back in the triples. Ordinals grow.
   void access(EventKind kind, SiteId site, Address address, std::uint32_t size,
@@ -49,27 +51,24 @@ class TripleFinder {
   // Then they come again, one by one, to execute_expected(), loops to execute_loop().
   std::size_t expect(std::span<const Execution> executions,
                      std::span<const RecordShape* const> shapes, EventOrdinal ordinal);
-  const Pattern& pattern(const Execution& execution) const {
-    return patterns_.known(execution.shape);
-  }
-  [[gnu::always_inline]] void execute_expected(const Execution& segment, const RecordShape& shape,
-                                               EventOrdinal ordinal, ContextId context) {
-    Pattern& pattern = patterns_.known(segment.shape);
-    execute_from(row(pattern, segment.shape, shape, context), segment, shape, ordinal);
+  Pattern& pattern(const Execution& execution) { return patterns_.known(execution.shape); }
+  [[gnu::always_inline]] void execute_expected(Pattern& pattern, const Execution& segment,
+                                               const RecordShape& shape, EventOrdinal ordinal,
+                                               ContextId context) {
+    const SpotId row = this->row(pattern, segment.shape, shape, context);
+    execute_from(row, pattern, segment, shape, ordinal);
   }
   // The same for a call. `inside` gives the context inside of it, from the one outside.
   template <typename Inside>
-  [[gnu::always_inline]] void execute_call(const Execution& call, const RecordShape& shape,
-                                           EventOrdinal ordinal, ContextId context, Inside inside) {
-    Pattern& pattern = patterns_.known(call.shape);
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context ||
-        pattern.site != call.site) {
-      pattern.row = spots_.row(call.shape, shape, actor_, inside());
-      pattern.actor = actor_;
+  [[gnu::always_inline]] void execute_call(Pattern& pattern, const Execution& call,
+                                           const RecordShape& shape, EventOrdinal ordinal,
+                                           ContextId context, Inside inside) {
+    if (!pattern.has_row(actor_, context) || pattern.site != call.site) {
+      find_row(pattern, call.shape, shape, inside());
       pattern.context = context;
       pattern.site = call.site;
     }
-    execute_from(pattern.row, call, shape, ordinal);
+    execute_from(pattern.row, pattern, call, shape, ordinal);
   }
   // One alone, of the thread whose turn it is.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
@@ -100,23 +99,22 @@ class TripleFinder {
   static constexpr ThreadId kNoThread = ~ThreadId{0};
 
   // `row`: the spots of its items.
-  [[gnu::always_inline]] void execute_from(SpotId row, const Execution& segment,
-                                           const RecordShape& shape, EventOrdinal ordinal) {
-    const Pattern& pattern = patterns_.known(segment.shape);
+  [[gnu::always_inline]] void execute_from(SpotId row, const Pattern& pattern,
+                                           const Execution& segment, const RecordShape& shape,
+                                           EventOrdinal ordinal) {
     const Stamp first = make_stamp(ordinal - base_, row);
-    if (learns_) return one_by_one(shape, segment.words, first);
-    if (!pattern.simple) return touch_by_touch(pattern, segment.words, first);
+    if (!pattern.simple) [[unlikely]] {
+      return learns_ ? one_by_one(shape, segment.words, first)
+                     : touch_by_touch(pattern, segment.words, first);
+    }
     next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
   }
   // The spots of the pattern's items, for the thread whose turn it is.
   SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
-    if (pattern.row == 0 || pattern.actor != actor_ || pattern.context != context) {
-      pattern.row = spots_.row(id, shape, actor_, context);
-      pattern.actor = actor_;
-      pattern.context = context;
-    }
+    if (!pattern.has_row(actor_, context)) find_row(pattern, id, shape, context);
     return pattern.row;
   }
+  void find_row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context);
   void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);

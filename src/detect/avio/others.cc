@@ -40,7 +40,13 @@ Left* Others::place_in(Left* table, std::uint64_t size, Actor of) const {
 
 // In a table it stays, because others may stand behind it; whoever has the location is not looked
 // for until it was put there again.
-Left Others::take(OthersId id, Actor of) {
+Left Others::take(OthersId& id, Actor of) {
+  if (is_alone(id)) {
+    const Left left = alone(id);
+    if (actor(left) != of) return {};
+    id = 0;
+    return left;
+  }
   if ((id & kForm) == kTable) return *place_in(block(id), size(id), of);
   for (Left& left : std::span(block(id), size(id))) {
     if (left.last == 0 || actor(left) != of) continue;
@@ -51,17 +57,26 @@ Left Others::take(OthersId id, Actor of) {
   return {};
 }
 
+// Of the only one.
+OthersId Others::make(const Left& left) {
+  if (left.reader == 0) return left.last | kAlone;
+  const auto id = reinterpret_cast<OthersId>(arena_.take(sizeof(Left)));
+  *block(id) = left;
+  return id;
+}
+
 void Others::put(OthersId& id, const Left& left) {
-  if (id == 0) {
-    id = reinterpret_cast<OthersId>(arena_.take(sizeof(Left)));
-    *block(id) = left;
+  if (id == 0 || (is_alone(id) && is_free(alone(id)))) {
+    id = make(left);
     return;
   }
   while ((id & kForm) != kTable) {
-    for (Left& place : std::span(block(id), size(id))) {
-      if (!is_free(place)) continue;
-      place = left;
-      return;
+    if (!is_alone(id)) {
+      for (Left& place : std::span(block(id), size(id))) {
+        if (!is_free(place)) continue;
+        place = left;
+        return;
+      }
     }
     grow(id);
   }
@@ -83,6 +98,12 @@ void Others::put_into_table(OthersId& id, const Left& left) {
 
 // All its places are taken.
 void Others::grow(OthersId& id) {
+  if (is_alone(id)) {
+    auto* const two = static_cast<Left*>(arena_.take(2 * sizeof(Left)));
+    two[0] = alone(id);
+    id = reinterpret_cast<OthersId>(two) | 1;
+    return;
+  }
   const OthersId form = (id & kForm) + 1;
   if (form == kTable) {
     id = make_table(id, kFirstTable);
@@ -111,12 +132,14 @@ OthersId Others::make_table(OthersId from, std::uint64_t new_size) {
 }
 
 OthersId Others::copy(OthersId id) {
+  if (is_alone(id)) return id;
   auto* const other = static_cast<Left*>(arena_.take(size(id) * sizeof(Left)));
   std::copy_n(block(id), size(id), other);
   return reinterpret_cast<OthersId>(other) | (id & kForm);
 }
 
 void Others::drop(OthersId id) {
+  if (is_alone(id)) return;
   arena_.give_back(block(id), size(id) * sizeof(Left));
 }
 

@@ -1,8 +1,8 @@
 // Others: what is known of the threads that came to a location before the last two of them did.
 //
-// One or two threads more are the rule, hundreds are possible: a block of 1, 2 or 4 places, which
-// are looked through, or a table by thread. Blocks grow; places of threads that ended are used
-// again.
+// One or two threads more are the rule, hundreds are possible: one stamp alone, a block of 1, 2 or
+// 4 places, which are looked through, or a table by thread. Blocks grow; places of threads that
+// ended are used again.
 #pragma once
 
 #include "detect/avio/arena.h"
@@ -23,7 +23,8 @@ struct Left {
   bool operator==(const Left&) const = default;
 };
 
-// The address of a block, which is a multiple of 16, and its form below that. 0 = none.
+// The address of a block, which is a multiple of 16, and its form below that; or the last access of
+// the only one, whom nobody's read followed. 0 = none.
 using OthersId = std::uint64_t;
 
 class Others {
@@ -44,11 +45,15 @@ class Others {
   std::size_t bytes() const { return arena_.bytes(); }
 
  private:
-  // Forms: a block of 2^form places, or a table, whose first place has its size and its use.
+  // Forms: a block of 2^form places, a table, whose first place has its size and its use, or a
+  // stamp.
   static constexpr OthersId kForm = 15;
   static constexpr OthersId kTable = 3;
+  static constexpr OthersId kAlone = 4;
   static constexpr std::uint64_t kFirstTable = 16;
 
+  static bool is_alone(OthersId id) { return (id & kForm) == kAlone; }
+  static Left alone(OthersId id) { return {.last = plain(id)}; }
   static Left* block(OthersId id) { return reinterpret_cast<Left*>(id & ~kForm); }
   static std::uint64_t size(OthersId id) {
     return (id & kForm) == kTable ? block(id)->last : std::uint64_t{1} << (id & kForm);
@@ -56,7 +61,8 @@ class Others {
   Actor actor(const Left& left) const { return spots_[spot_of(left.last)].actor; }
   bool is_free(const Left& left) const { return left.last == 0 || ended(actor(left)); }
   Left* place_in(Left* table, std::uint64_t size, Actor actor) const;
-  Left take(OthersId id, Actor actor);
+  Left take(OthersId& id, Actor actor);
+  OthersId make(const Left& left);
   void put(OthersId& id, const Left& left);
   void put_into_table(OthersId& id, const Left& left);
   void grow(OthersId& id);

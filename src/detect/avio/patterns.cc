@@ -22,15 +22,11 @@ void prepare(PatternTouch& touch) {
   touch.flags = half ? kHalf : 0;
   touch.now = touch.series(0).last | touch.flags;
   touch.unlikely = simple ? Pages::kBeyond | (touch.size - 1) : ~Address{0};
-  touch.in_chunk = static_cast<std::uint32_t>(touch.size == 1 ? kInChunk : kCellInChunk);
-  touch.second = half ? 4 : 0;
-  touch.array = touch.size == 1 ? kBytes : 0;
-  touch.shift = touch.size == 1 ? kCellBits : 0;
 }
 
 }  // namespace
 
-void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
+void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
   pattern.known = true;
   pattern.kind = shape.kind;
   pattern.items = static_cast<std::uint32_t>(shape.items.size());
@@ -71,7 +67,7 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) {
   for (PatternTouch& touch : pattern.touches) prepare(touch);
   const bool segment =
       shape.kind == RecordShape::Kind::kSegment || shape.kind == RecordShape::Kind::kCall;
-  pattern.simple = segment && pattern.touches.size() <= Pattern::kMostTouches;
+  pattern.simple = simple_ && segment && pattern.touches.size() <= Pattern::kMostTouches;
 }
 
 }  // namespace heddle::avio

@@ -18,12 +18,8 @@ namespace heddle::avio {
 struct PatternTouch {
   // What the Shadow needs for the way of nearly all accesses: to a location of the same size as the
   // access, which stays with the thread.
-  Address offset{};      // added to the word …
-  std::uint32_t base{};  // … with this number
-  std::uint32_t array{};
-  std::uint32_t in_chunk{};
-  std::uint8_t shift{};
-  std::uint8_t second{};
+  Address offset{};          // added to the word …
+  std::uint32_t base{};      // … with this number
   std::uint8_t flags{};      // what a location's flags are compared with …
   std::uint8_t flags_end{};  // … and when there is more to do than to replace its stamp
   Address unlikely{};        // bits that no address of such a location has
@@ -43,7 +39,8 @@ struct PatternTouch {
             .write = write != 0 ? start + (write - 1) * kNextInRow : 0};
   }
   std::size_t offset_in_chunk(Address address) const {
-    return ((address & in_chunk) << shift) + ((address & second) << (kChunkBits - 2)) + array;
+    if (size == 8) return offset_of_cell(address);
+    return size == 4 ? offset_of_half(address) : offset_of_byte(address);
   }
 };
 
@@ -52,7 +49,7 @@ struct Pattern {
   static constexpr std::uint32_t kMostCells = 8;  // of an access that is several touches
 
   bool known{};
-  bool simple{};  // a segment or a call of no more than kMostTouches
+  bool simple{};  // Shadow::find() and execute() take it: a segment or a call, of few touches
   RecordShape::Kind kind{};
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
@@ -63,15 +60,29 @@ struct Pattern {
   Actor actor{};
   ContextId context{};
   SiteId site{};
+
+  bool has_row(Actor by, ContextId at) const { return row != 0 && actor == by && context == at; }
 };
 
 class Patterns {
  public:
-  Pattern& of(ShapeId id, const RecordShape& shape) {
-    if (id >= patterns_.size()) patterns_.resize(id + std::size_t{1});
+  // `simple`: whether any pattern may be.
+  explicit Patterns(bool simple) : simple_(simple) {}
+
+  // For so many ids.
+  void make_room(std::size_t count) {
+    if (count > patterns_.size()) patterns_.resize(count);
+  }
+  // There is room for it.
+  Pattern& in_room(ShapeId id, const RecordShape& shape) {
     Pattern& pattern = patterns_[id];
-    if (!pattern.known) compile(shape, pattern);
+    if (!pattern.known) [[unlikely]]
+      compile(shape, pattern);
     return pattern;
+  }
+  Pattern& of(ShapeId id, const RecordShape& shape) {
+    make_room(id + std::size_t{1});
+    return in_room(id, shape);
   }
   Pattern& known(ShapeId id) { return patterns_[id]; }
   const Pattern& known(ShapeId id) const { return patterns_[id]; }
@@ -80,8 +91,9 @@ class Patterns {
   }
 
  private:
-  static void compile(const RecordShape& shape, Pattern& pattern);
+  void compile(const RecordShape& shape, Pattern& pattern) const;
 
+  const bool simple_;
   std::vector<Pattern> patterns_;  // by ShapeId
 };
 

@@ -26,11 +26,67 @@ Touch Shadow::touch(Stamp stamp) const {
 // The bytes of the mask pass to another thread.
 [[gnu::always_inline]] inline void Shadow::pass(const Visit& visit, std::uint8_t mask,
                                                 Location place) {
+  const Series& series = visit.series;
+  const Stamp last = place.last();
+  const Stamp now = series.last | (last & kHalf);
+  if (series.is_one() && pass_as_before(place, now, visit.reach == Reach::kOne)) return;
   ++passed_;
+  const Stamp before = (last & kHasHistory) != 0 ? place.before() : 0;
   Split split;
-  const Stamp p = histories_.pass(place, visit.series, &split);
-  if (pairs_ != nullptr && p != 0) note_pair(p, visit.series.first);
+  const Stamp p = histories_.pass(place, series, &split);
   if (split.p != 0) found(visit, mask, split);
+  if (pairs_ != nullptr) {
+    if (p != 0) note_pair(p, series.first);
+  } else if (series.is_one() && p == plain(before)) {
+    remember(last, before, now, split);
+  }
+}
+
+[[gnu::always_inline]] inline bool Shadow::pass_as_before(Location place, Stamp now, bool alone) {
+  const Stamp last = place.last();
+  const Stamp before = (last & kHasHistory) != 0 ? place.before() : 0;
+  const std::uint64_t past = Passages::past(last, before);
+  const Passage& known = passages_(past, Passages::comes(now));
+  if (known.past != past || known.comes != Passages::comes(now)) return false;
+  if (known.asks_for_write && place.write() > before) return false;
+  if (known.count != nullptr) {
+    if (!alone) return false;
+    ++*known.count;
+  }
+  if (known.puts_down_before) place.write() = plain(before);
+  ++passed_;
+  place.before() = plain(last) | known.before_flags;
+  place.last() = now | known.last_flags;
+  return true;
+}
+
+// What Histories::pass() has done, in terms of flags. R is the latest access, or it is one that was
+// put down: then the next one may be another.
+void Shadow::remember(Stamp last, Stamp before, Stamp now, const Split& split) {
+  const bool reads = is_read(spot(now).kind);
+  const bool wrote = (last & kWrote) != 0;
+  Passage made{.past = Passages::past(last, before), .comes = Passages::comes(now)};
+  if ((before & kWrote) != 0 && !reads) {
+    if ((last & kIsReader) == 0 && (before & kHasReader) != 0) return;
+  } else if (!wrote && (before & kHasWrite) != 0) {
+    if (split.p != 0) return;
+    made.asks_for_write = true;
+  }
+  Stamp flags = (last & kWrote) | (before & kHasOthers);
+  if (!wrote && (now & kWrote) == 0 && (before & (kWrote | kHasWrite)) != 0) {
+    made.puts_down_before = (before & kWrote) != 0;
+    flags |= kHasWrite;
+  }
+  made.before_flags = static_cast<std::uint8_t>(flags);
+  made.last_flags = kHasHistory | (wrote && reads ? kIsReader : 0);
+  if (split.p != 0) {
+    const SpotId p = spot_of(split.p);
+    const SpotId r = spot_of(split.r);
+    const Known& like = known(p, r, spot_of(now));
+    if (like.p != p || like.r != r || like.i != spot_of(now)) return;
+    made.count = like.count;
+  }
+  passages_(made.past, made.comes) = made;
 }
 
 [[gnu::always_inline]] inline void Shadow::found(const Visit& visit, std::uint8_t mask,
@@ -152,21 +208,67 @@ void Shadow::access(const Series& series, Address address, std::uint32_t size) {
       if (come(visit, address, size, place)) return;
     }
   }
-  visit_cells(series, {address, size}, {address, size});
+  const std::uint32_t done = stay_as_bytes(series, address, size);
+  if (done == size) return;
+  visit_cells(series, {address + done, size - done}, {address, size});
+}
+
+// A byte that is not kept as one has no stamp.
+std::uint32_t Shadow::stay_as_bytes(const Series& series, Address address,
+                                    std::uint32_t size) const {
+  if (pairs_ != nullptr || (address & (Pages::kBeyond | never_simple_)) != 0) return 0;
+  std::byte* const chunk = pages_.find(address);
+  if (chunk == nullptr) return 0;
+  const Location first = Location::of(chunk, offset_of_byte(address));
+  const auto in_chunk = static_cast<std::uint32_t>(kSecond - (address & kInChunk));
+  const std::uint32_t most = std::min(size, in_chunk);
+  for (std::uint32_t n = 0; n < most; ++n) {
+    const Location byte = first.next(n);
+    const Stamp last = byte.last();
+    if (last - turn_ <= series.last - turn_ && (last & kHasHistory) == 0) {
+      byte.last() = series.last;
+    } else if (is_mine(last)) {
+      Histories::go_on(byte, series);
+    } else {
+      return n;
+    }
+  }
+  return most;
 }
 
 bool Shadow::meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first,
                   Location place) {
   const Stamp last = place.last();
-  const Series series = touch.series(first);
-  if (!is_mine(last)) {
-    const Address address = touch.offset + words[touch.base];
-    const Reach reach = touch.size == touch.whole ? Reach::kOne : Reach::kCells;
-    return come({series, address - touch.part, touch.whole, address >> kCellBits, reach}, address,
-                touch.size, place);
+  if (last < kFirstStamp) return false;
+  if ((last & kHalf) != mode_of(touch.size)) {
+    return touch.size == 8 && stay(place, touch.series(first));
   }
-  if ((last & kHalf) != mode_of(touch.size)) return false;
-  Histories::go_on(place, series);
+  if (is_mine(last)) {
+    Histories::go_on(place, touch.series(first));
+    return true;
+  }
+  const bool alone = touch.size == touch.whole;
+  const bool owned = (last & kHasHistory) != 0 || !histories_.ended(spot(last).actor);
+  if (owned && touch.first == touch.last && pass_as_before(place, first + touch.now, alone)) {
+    return true;
+  }
+  return come(touch, words, first, place);
+}
+
+// Apart from meet(), which is short without it.
+[[gnu::noinline]] bool Shadow::come(const PatternTouch& touch, const std::uint64_t* words,
+                                    Stamp first, Location place) {
+  const Address address = touch.offset + words[touch.base];
+  const Reach reach = touch.size == touch.whole ? Reach::kOne : Reach::kCells;
+  return come({touch.series(first), address - touch.part, touch.whole, address >> kCellBits, reach},
+              address, touch.size, place);
+}
+
+[[gnu::noinline]] bool Shadow::stay(Location first_half, const Series& series) const {
+  const Location second_half = first_half.second_half();
+  if (!is_mine(first_half.last()) || !is_mine(second_half.last())) return false;
+  Histories::go_on(first_half, series);
+  Histories::go_on(second_half, series);
   return true;
 }
 
@@ -223,6 +325,7 @@ void Shadow::forget(Address address, std::uint64_t size) {
 void Shadow::forget_everything() {
   pages_.forget_everything();
   histories_.forget_everything();
+  passages_.forget_everything();
   known_ = {};
   completed_ = {};
   turn_ = ~Stamp{0};

@@ -26,6 +26,7 @@
 #include "detect/avio/history.h"
 #include "detect/avio/pages.h"
 #include "detect/avio/pair_log.h"
+#include "detect/avio/passages.h"
 #include "detect/avio/patterns.h"
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
@@ -69,19 +70,18 @@ class Shadow {
   void access(const Series& series, Address address, std::uint32_t size);
 
   // Where the locations are that an execution touches, as far as that can be told from their
-  // addresses. They are about to be accessed: most of the time of an access is waiting for its
-  // state, unless somebody asked for it early.
+  // addresses, when locations are exact bytes. They are about to be accessed: most of the time of
+  // an access is waiting for its state, unless somebody asked for it early.
   [[gnu::always_inline]] Stamp** find(const Pattern& segment, const std::uint64_t* words,
                                       Stamp** to) {
     std::byte* const* const table = pages_.table();
-    const Address never_simple = never_simple_;
     for (const PatternTouch& touch : segment.touches) {
       const Address address = touch.offset + words[touch.base];
       Stamp* found = &nowhere_;
-      if ((address & (touch.unlikely | never_simple)) == 0) [[likely]] {
+      if ((address & touch.unlikely) == 0) [[likely]] {
         std::byte* const chunk = table[address >> kChunkBits];
         if (chunk != nullptr) [[likely]] {
-          found = reinterpret_cast<Stamp*>(chunk + touch.offset_in_chunk(address));
+          found = Location::of(chunk, touch.offset_in_chunk(address)).stamp;
           __builtin_prefetch(found, 1);
         }
       }
@@ -89,10 +89,11 @@ class Shadow {
     }
     return to;
   }
-  // Asks for the histories of locations that are about to pass to this thread, if there were some
-  // just before.
+  // Asks for the histories of locations that are about to pass to this thread, if there were more
+  // than a few just before.
   [[gnu::always_inline]] void ask_for_histories(std::span<Stamp* const> found) {
-    if (passed_ == 0) return;
+    constexpr std::size_t kFew = 4;
+    if (passed_ <= kFew) return;
     passed_ = 0;
     const Stamp turn = turn_;
     for (const Stamp* const last : found) {
@@ -197,8 +198,14 @@ class Shadow {
 
   // A thread comes to a location that it did not have. False: not a location, or not of this size.
   bool come(const Visit& visit, Address address, std::uint32_t size, Location place);
+  bool come(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
   // A touch of which there is more to do than to replace the stamp. False: as for come().
   bool meet(const PatternTouch& touch, const std::uint64_t* words, Stamp first, Location place);
+  // How many of an access's bytes, from the first one on, are kept as bytes and stay: they are
+  // done.
+  std::uint32_t stay_as_bytes(const Series& series, Address address, std::uint32_t size) const;
+  // An access to a whole cell, of which the halves are kept. False: one of them passes on.
+  bool stay(Location first_half, const Series& series) const;
   void visit_one(const Visit& visit, Location place, std::uint8_t mask);
   // The bytes of an access, or some of those of `whole`.
   struct Bytes {
@@ -210,6 +217,9 @@ class Shadow {
   void visit_half(const Visit& visit, Location half, std::uint8_t mask);
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
   void pass(const Visit& visit, std::uint8_t mask, Location place);
+  // By the one access `now`, if that is known from before. `alone`: the access has no other cells.
+  bool pass_as_before(Location place, Stamp now, bool alone);
+  void remember(Stamp last, Stamp before, Stamp now, const Split& split);
   void found(const Visit& visit, std::uint8_t mask, const Split& split);
   bool was_completed(const Visit& visit, const Split& split);
   bool found_first(const Visit& visit, std::uint8_t mask, const Split& split);
@@ -251,6 +261,7 @@ class Shadow {
   Histories histories_;
   std::size_t passed_ = 0;  // locations, since it was asked for histories
   Pages pages_;
+  Passages passages_;
   std::array<Known, kKnown> known_{};
   Completed completed_;
   Stamp nowhere_ = 0;  // stands for a location that has to be looked for; stays untouched

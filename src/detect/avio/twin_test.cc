@@ -158,6 +158,8 @@ TEST(AvioTwin, RandomTracesGiveIdenticalTriples) {
   EXPECT_GT(total, 100'000u) << "the traces must contain what is compared";
 }
 
+constexpr SiteId kSites = 3;  // of accesses in executions
+
 // A trace whose accesses are also there as executions: runs of one thread are cut into segments,
 // and some of them are loops.
 class Executed {
@@ -177,6 +179,7 @@ class Executed {
         event = random_event(random_, shape, thread);
         if (!is_access(event.kind)) continue;
         event.thread = thread;
+        event.site = 1 + below(kSites);
         if (shape.cells) {
           event.size = 8 * (1 + below(3)) & 0x1f;
           event.address -= event.address % 8;
@@ -255,7 +258,7 @@ class Executed {
           ordinal += finder.execute_loop(execution, shape, ordinal, 0);
           continue;
         }
-        finder.execute_expected(execution, shape, ordinal, 0);
+        finder.execute_expected(finder.pattern(execution), execution, shape, ordinal, 0);
         ordinal += shape.items.size();
       }
       if (expected == 0) {  // of a loop, somebody left out a few accesses
@@ -438,19 +441,45 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   EXPECT_GT(ranges, 5'000u);
 }
 
-// How often each case was found, as `finish()` tells.
-std::map<std::string, std::uint64_t> counts(Avio& avio) {
-  std::map<std::string, std::uint64_t> out;
-  for (const Finding& finding : avio.finish()) out[finding.summary] += finding.count;
+// How often each case was found with each line of P, R and I.
+using Counts = std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint64_t>;
+
+Counts counts(Avio& avio) {
+  Counts out;
+  for (const Finding& finding : avio.finish()) {
+    std::vector<std::uint32_t> lines;
+    for (const char* role : {"P", "R", "I"}) {
+      for (const Step& step : finding.steps) {
+        if (step.role == role) lines.push_back(step.place.line);
+      }
+    }
+    out[{finding.summary, lines}] += finding.count;
+  }
   return out;
 }
 
-// An access that completes a split is one instance, however many bytes it concerns.
+// The same by the definition: an access that completes a split is one instance, however many bytes
+// it concerns. The line of a site is its number.
+Counts counts(const std::vector<Event>& events) {
+  std::set<twin::RawTriple> instances;
+  for (twin::RawTriple triple : twin::verdict(events, 1).triples) {
+    triple.granule = 0;
+    instances.insert(triple);
+  }
+  Counts out;
+  for (const auto& [granule, split, p, r, i] : instances) {
+    ++out[{std::string(summary(split)), {events[p].site, events[r].site, events[i].site}}];
+  }
+  return out;
+}
+
 TEST(AvioTwin, ExecutionsGiveTheCountsOfTheirEvents) {
   const unsigned seed = test_seed();
   SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  const Catalog catalog;
+  Catalog catalog;
+  catalog.sites.resize(kSites + 1);
+  for (SiteId site = 0; site <= kSites; ++site) catalog.sites[site].line = site;
   std::uint64_t total = 0;
   for (int round = 0; round < 2'000; ++round) {
     const Executed executed(random, executed_shape(random, round));
@@ -459,14 +488,17 @@ TEST(AvioTwin, ExecutionsGiveTheCountsOfTheirEvents) {
     executed.list(executions, shapes);
     Avio from_events(catalog, {});
     Avio from_executions(catalog, {});
+    std::vector<Event> events;
     EventOrdinal ordinal = 0;
     for (int again = 0; again < 3; ++again) {  // what was found before is counted in another way
+      events.insert(events.end(), executed.events.begin(), executed.events.end());
       from_events.on(executed.events, ordinal);
       ordinal =
           from_executions.on_executions({executions, executed.others, shapes, false}, ordinal);
     }
-    const auto expected = counts(from_events);
-    for (const auto& [summary, count] : expected) total += count;
+    const auto expected = counts(events);
+    for (const auto& [which, count] : expected) total += count;
+    ASSERT_EQ(counts(from_events), expected) << "round " << round << "\n" << print(executed.events);
     ASSERT_EQ(counts(from_executions), expected) << "round " << round << "\n"
                                                  << print(executed.events);
   }

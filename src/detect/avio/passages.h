@@ -1,0 +1,47 @@
+// Passages: how a location passes to another thread, where that was worked out before.
+//
+// When a single access takes a location to a thread that is new to it, or that had it just before,
+// all but the ordinals follows from the spots and flags of three stamps: the latest access, the one
+// before (avio/history.h) and the access that comes. Programs do the same again and again. The one
+// thing to look at besides is a last write that has been put down: whether it is younger than the
+// access before.
+#pragma once
+
+#include "detect/avio/stamp.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::avio {
+
+struct Passage {
+  std::uint64_t past{};       // spots and flags of the latest access and of the one before …
+  std::uint32_t comes{};      // … and of the access that comes; it has the kHalf of the location
+  std::uint8_t last_flags{};  // what the latest access gets …
+  std::uint8_t before_flags{};  // … and the one before, besides those they have
+  bool asks_for_write{};        // if the write is younger than `before`, it is something else
+  bool puts_down_before{};      // as the write
+  std::uint64_t* count{};       // of the split that is completed; null if there is none
+};
+
+class Passages {
+ public:
+  static std::uint64_t past(Stamp last, Stamp before) {
+    return (last & kTraits) | (before & kTraits) << 32;
+  }
+  static std::uint32_t comes(Stamp now) { return static_cast<std::uint32_t>(now & kTraits); }
+
+  // Where one like this is, if it is there at all.
+  Passage& operator()(std::uint64_t past, std::uint32_t comes) {
+    return passages_[((past ^ std::uint64_t{comes} << 16) * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
+  }
+  void forget_everything() { passages_ = {}; }
+
+ private:
+  static constexpr Stamp kTraits = (Stamp{1} << kOrdinalShift) - 1;
+  static constexpr unsigned kBits = 10;
+  std::array<Passage, std::size_t{1} << kBits> passages_{};
+};
+
+}  // namespace heddle::avio
