@@ -374,7 +374,9 @@ struct Stretch::Judges {
   [[gnu::noinline]] static Execution* round_by_round(Gathering& loop, HEDDLE_JUDGE_ARGUMENTS) {
     std::uint64_t first = 0;
     std::uint32_t items = 0;
+    const std::uint32_t all = (std::uint32_t{2} << (loop.shape().items.size() - 1)) - 1;
     const auto rounds = [&](std::uint64_t from, std::uint64_t to_round, std::uint32_t which) {
+      if (which == all) which = Execution::kAll;
       return Execution::some_rounds(form.shape, in.thread_, record, which, from, to_round - from);
     };
     const auto put_down_until = [&](std::uint64_t round) {

@@ -29,7 +29,7 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     const Pattern& pattern = patterns_.in_room(next.shape, *shapes[next.shape]);
     items += pattern.items + 2;
     if (pattern.kind == RecordShape::Kind::kLoop) {
-      if (next.words[1] > kMostRounds) break;
+      if (pattern.simple || next.words[1] > kMostRounds) break;
       items += next.words[1] * pattern.items;
     }
     if (items > kMostItems) break;
@@ -92,6 +92,9 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     }
   }
   if (!loop_.begin(shape, loop)) return 0;
+  if (pattern.simple && loop.items == Execution::kAll) {
+    return execute_rounds(loop, shape, ordinal, context);
+  }
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
@@ -115,6 +118,46 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
     };
     loop_.walk(access, rounds * pattern.items);
     done = number;
+  }
+  return done;
+}
+
+// A few rounds at a time: what all of them touch is found before it is touched.
+std::uint64_t TripleFinder::execute_rounds(const Execution& loop, const RecordShape& shape,
+                                           EventOrdinal ordinal, ContextId context) {
+  Pattern& pattern = patterns_.known(loop.shape);
+  const std::size_t length = 1 + std::size_t{pattern.items};
+  const std::uint64_t most = kPlaces / std::max<std::size_t>(pattern.touches.size(), 1);
+  round_words_.resize((most + 1) * length);
+  std::uint64_t done = 0;
+  while (loop_.under_way()) {
+    make_room(ordinal + done);
+    const SpotId row = this->row(pattern, loop.shape, shape, context);
+    const std::uint64_t rounds = std::min(loop_.rounds(), most);
+    const std::uint32_t rest = loop_.rest();
+    std::uint64_t* words = round_words_.data();
+    Stamp** to = places_.data();
+    const auto access = [&](std::size_t item, Address address) {
+      words[1 + item] = address - shape.items[item].event.address;
+      if (item + 1 != pattern.items) return;
+      to = shadow_.find(pattern, words, to);
+      words += length;
+    };
+    loop_.walk(access, rounds * pattern.items);
+    shadow_.ask_for_histories({places_.data(), to});
+    next_place_ = places_.data();
+    words = round_words_.data();
+    for (std::uint64_t round = 0; round < rounds; ++round, words += length) {
+      const Stamp first = make_stamp(ordinal + done - base_, row);
+      next_place_ = shadow_.execute(pattern, words, first, next_place_);
+      done += pattern.items;
+    }
+    for (std::uint32_t i = 0; i < rest && !loop_.under_way(); ++i) {
+      const Event& event = shape.items[i].event;
+      const Stamp now = make_stamp(ordinal + done++ - base_, row + static_cast<SpotId>(i));
+      shadow_.access(Series::of(now, is_write(event.kind)), words[1 + i] + event.address,
+                     event.size);
+    }
   }
   return done;
 }

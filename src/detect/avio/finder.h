@@ -114,6 +114,9 @@ class TripleFinder {
     if (!pattern.has_row(actor_, context)) find_row(pattern, id, shape, context);
     return pattern.row;
   }
+  // What is left of loop_, a round of which is a simple pattern.
+  std::uint64_t execute_rounds(const Execution& loop, const RecordShape& shape,
+                               EventOrdinal ordinal, ContextId context);
   void find_row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context);
   void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
@@ -127,6 +130,7 @@ class TripleFinder {
   Spots spots_;
   Patterns patterns_;
   LoopWalk loop_;
+  std::vector<std::uint64_t> round_words_;
   Shadow shadow_;
   // What the executions that are expected touch; which is next.
   static constexpr std::size_t kMostExecutions = 48;

@@ -24,9 +24,30 @@ void prepare(PatternTouch& touch) {
   touch.unlikely = simple ? Pages::kBeyond | (touch.size - 1) : ~Address{0};
 }
 
+// A round of a loop that gathers, as if it were a segment. Items that get on from the same word in
+// the same way share the word of the first.
+RecordShape round_of(const RecordShape& loop) {
+  RecordShape round;
+  round.kind = RecordShape::Kind::kSegment;
+  for (std::size_t i = 0; i < loop.items.size(); ++i) {
+    std::size_t first = 0;
+    while (loop.items[first].base != loop.items[i].base || loop.steps[first] != loop.steps[i]) {
+      ++first;
+    }
+    round.items.push_back(loop.items[i]);
+    round.items.back().base = static_cast<std::uint32_t>(1 + first);
+  }
+  return round;
+}
+
 }  // namespace
 
 void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
+  if (shape.round_words != 0) {
+    compile(round_of(shape), pattern);
+    pattern.kind = shape.kind;
+    return;
+  }
   pattern.known = true;
   pattern.kind = shape.kind;
   pattern.items = static_cast<std::uint32_t>(shape.items.size());

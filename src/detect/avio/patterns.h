@@ -49,7 +49,9 @@ struct Pattern {
   static constexpr std::uint32_t kMostCells = 8;  // of an access that is several touches
 
   bool known{};
-  bool simple{};  // Shadow::find() and execute() take it: a segment or a call, of few touches
+  // Shadow::find() and execute() take it: a segment, a call, or a round of a loop that gathers, of
+  // few touches. Of such a round, item i has word 1 + i.
+  bool simple{};
   RecordShape::Kind kind{};
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
