@@ -390,7 +390,8 @@ Result<std::size_t> Decoder::loop_record(const CompiledSlot& slot,
   if (size > words.size()) return Error{"the record of a loop does not fit its block"};
   if (!loop_.begin(*loop_shape_, words.data(),
                    paused ? std::optional(words[size - 1]) : std::nullopt)) {
-    return Error{fmt::format("the record of a loop at {:#x} says what cannot be", words[0])};
+    return Error{fmt::format("the record of a loop at {:#x} says what cannot be",
+                             words[0] & ~std::uint64_t{1})};
   }
   if (!loop_.under_way()) return size;
   loop_words_ = size;

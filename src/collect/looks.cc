@@ -172,18 +172,18 @@ std::vector<Lane> lanes_of(const RecordShape& loop) {
   std::vector<Lane> lanes;
   for (std::size_t i = loop.items.size(); i-- > 0;) {
     const Event& event = loop.items[i].event;
-    const Lane lane{.offset = event.address,
+    const Lane lane{.item = static_cast<std::uint32_t>(i),
                     .base = static_cast<std::uint16_t>(loop.items[i].base),
                     .round_words = loop.steps[i].gathered ? loop.round_words : std::uint16_t{0},
-                    .step = loop.steps[i],
                     .in_last_round = i < loop.always,
                     .size = static_cast<std::uint8_t>(fits(event.size) ? event.size : 0),
                     .items = std::uint32_t{1} << i,
                     .unlikely = fits(event.size) ? kNotCovered | (event.size - 1) : kEverything,
                     .last = fits(event.size) ? LastAccess::pack(event, event.size) : 0};
     const auto same = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& other) {
-      return other.offset == lane.offset && other.base == lane.base && other.step == lane.step &&
-             other.in_last_round == lane.in_last_round && other.unlikely == lane.unlikely;
+      return loop.items[other.item].event.address == event.address && other.base == lane.base &&
+             loop.steps[other.item] == loop.steps[i] && other.in_last_round == lane.in_last_round &&
+             other.unlikely == lane.unlikely;
     });
     if (same == lanes.end()) {
       lanes.push_back(lane);

@@ -71,10 +71,9 @@ struct Row {
 
 // What some items of a loop that gathers touch in every round.
 struct Lane {
-  Address offset{};             // of the first round, added to the word …
-  std::uint16_t base{};         // … with this number; every round has …
-  std::uint16_t round_words{};  // … another one, so far behind; 0: it is the same, and …
-  LoopStep step;                // … the address moves
+  std::uint32_t item{};         // one of them
+  std::uint16_t base{};         // the word that is added to its address; every round has …
+  std::uint16_t round_words{};  // … another one, so far behind; 0: it is in the address already
   bool in_last_round{};         // they happen in the last round, too
   std::uint8_t size{};          // 0: one that a look at one granule is not enough for
   std::uint32_t items{};        // a bit each

@@ -29,14 +29,7 @@ class Stretch::Gathering {
 
   // From round to round.
   void begin() {
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      const Lane& lane = all_[i];
-      const bool gathered = lane.round_words != 0;
-      ways_[i] = {.address = gathered ? lane.offset : address_of(lane, 0),
-                  .step = gathered ? 0 : step_of(lane),
-                  .word = gathered ? record_ + lane.base : &kNoWord,
-                  .words = lane.round_words};
-    }
+    for (std::size_t i = 0; i < all_.size(); ++i) ways_[i] = way_of(all_[i]);
   }
   bool ended() const { return round_ == rounds_; }
   // Of the next round, as many as there are addresses.
@@ -49,10 +42,7 @@ class Stretch::Gathering {
     if (round_ + 1 == rounds_) leave_out_lanes();
     std::uint64_t unlikely = 0;
     for (std::size_t i = 0; i < count_; ++i) {
-      Way& way = ways_[i];
-      addresses_[i] = way.address + *way.word;
-      way.address += way.step;
-      way.word += way.words;
+      addresses_[i] = ways_[i].next();
       unlikely |= addresses_[i] & all_[i].unlikely;
     }
     return unlikely == 0;
@@ -60,26 +50,41 @@ class Stretch::Gathering {
   void go_on() { ++round_; }
 
  private:
-  Address address_of(const Lane& lane, std::uint64_t round) const {
-    if (lane.round_words != 0) return lane.offset + record_[lane.base + round * lane.round_words];
-    return lane.offset + record_[lane.base] + (record_[2] + round) * step_of(lane);
-  }
-  std::uint64_t step_of(const Lane& lane) const {
-    return lane.step.word != 0 ? record_[lane.step.word]
-                               : static_cast<std::uint64_t>(lane.step.distance);
+  // The address is the sum of two that get on.
+  struct Way {
+    Address address;
+    std::uint64_t step;
+    const std::uint64_t* word;
+    std::size_t words;
+
+    Address next() {
+      const Address now = address + *word;
+      address += step;
+      word += words;
+      return now;
+    }
+  };
+  static constexpr std::uint64_t kNoWord = 0;
+
+  Way way_of(const Lane& lane) const {
+    const LoopWalk::Moving item = LoopWalk::moving(shape_, lane.item, record_);
+    return {.address = item.address,
+            .step = item.step,
+            .word = lane.round_words != 0 ? record_ + lane.base : &kNoWord,
+            .words = lane.round_words};
   }
 
   bool all_shared(const Lane& lane, Shadow::View shadow) const {
     const std::uint64_t rounds = lane.in_last_round ? rounds_ : rounds_ - 1;
     if (rounds == 0) return true;
-    if (lane.round_words == 0 && step_of(lane) == lane.size) {
-      const Address from = address_of(lane, 0);
-      const Address to = from + rounds * lane.size - 1;
-      return (from & lane.unlikely) == 0 && Shadow::covers(to) &&
-             shadow.all(from, to, SharedFilter::kShared);
+    Way way = way_of(lane);
+    if (lane.round_words == 0 && way.step == lane.size) {
+      const Address to = way.address + rounds * lane.size - 1;
+      return (way.address & lane.unlikely) == 0 && Shadow::covers(to) &&
+             shadow.all(way.address, to, SharedFilter::kShared);
     }
     for (std::uint64_t round = 0; round < rounds; ++round) {
-      const Address address = address_of(lane, round);
+      const Address address = way.next();
       if ((address & lane.unlikely) != 0 || shadow.state(address) != SharedFilter::kShared) {
         return false;
       }
@@ -91,15 +96,6 @@ class Stretch::Gathering {
   void leave_out_lanes() {
     while (count_ != 0 && !all_[count_ - 1].in_last_round) --count_;
   }
-
-  // The address is the sum of two that get on.
-  struct Way {
-    Address address;
-    std::uint64_t step;
-    const std::uint64_t* word;
-    std::size_t words;
-  };
-  static constexpr std::uint64_t kNoWord = 0;
 
   std::span<const Lane> all_;
   const std::uint64_t* record_;
@@ -175,17 +171,19 @@ struct Stretch::Judges {
     return resume(record + form.words + 1, in, shadow);
   }
 
-  static std::uint64_t last_of(const Stretch& in, const Look& look, Address address) {
-    return look.last | in.last_ | LastAccess::at(address);
+  // `last`: of the look or the lane.
+  static std::uint64_t last_of(const Stretch& in, std::uint64_t last, Address address) {
+    return last | in.last_ | LastAccess::at(address);
   }
   // A granule that is this thread's.
-  static void remember(const Stretch& in, Shadow::View shadow, const Look& look, Address address) {
-    shadow.word(address) = last_of(in, look, address);
+  static void remember(const Stretch& in, Shadow::View shadow, std::uint64_t last,
+                       Address address) {
+    shadow.word(address) = last_of(in, last, address);
   }
   // One that nobody has touched; false: one that somebody has, or that cannot be remembered.
-  static bool take(const Stretch& in, Shadow::View shadow, const Look& look, Address address) {
+  static bool take(const Stretch& in, Shadow::View shadow, std::uint64_t last, Address address) {
     return shadow.state(address) == in.free_ &&
-           shadow.set(address, in.mine_, last_of(in, look, address));
+           shadow.set(address, in.mine_, last_of(in, last, address));
   }
 
   // Adds the items that pass to `passing`. Those few cases are judged here that are nearly all: the
@@ -203,8 +201,8 @@ struct Stretch::Judges {
       if (state == SharedFilter::kShared) {
         passing |= look->items;
       } else if (state == in.mine_) {
-        remember(in, shadow, *look, address);
-      } else if (!take(in, shadow, *look, address)) [[unlikely]] {
+        remember(in, shadow, look->last, address);
+      } else if (!take(in, shadow, look->last, address)) [[unlikely]] {
         return false;
       }
     }
@@ -225,7 +223,7 @@ struct Stretch::Judges {
       } else if (states == (in.all_mine_ & window->mask) && window->look_count != 0) {
         const Look* look = window->looks;
         for (const Look* const last = look + window->look_count; look != last; ++look) {
-          remember(in, shadow, *look, base + look->offset);
+          remember(in, shadow, look->last, base + look->offset);
         }
       } else if (states == 0 && window->look_count != 0) {
         const Look* look = window->looks;
@@ -233,8 +231,8 @@ struct Stretch::Judges {
           // Several looks at one granule: the first has taken it.
           const Address at = base + look->offset;
           if (shadow.state(at) == in.mine_) {
-            remember(in, shadow, *look, at);
-          } else if (!take(in, shadow, *look, at)) {
+            remember(in, shadow, look->last, at);
+          } else if (!take(in, shadow, look->last, at)) {
             return false;
           }
         }
@@ -421,12 +419,9 @@ struct Stretch::Judges {
       const std::uint8_t state = shadow.state(addresses[i]);
       if (state == SharedFilter::kShared) {
         passing |= lanes[i].items;
-        continue;
-      }
-      const std::uint64_t last = lanes[i].last | in.last_ | LastAccess::at(addresses[i]);
-      if (state == in.mine_) {
-        shadow.word(addresses[i]) = last;
-      } else if (state != in.free_ || !shadow.set(addresses[i], in.mine_, last)) {
+      } else if (state == in.mine_) {
+        remember(in, shadow, lanes[i].last, addresses[i]);
+      } else if (!take(in, shadow, lanes[i].last, addresses[i])) {
         return false;
       }
     }
