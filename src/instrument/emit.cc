@@ -61,8 +61,8 @@ class Emitter {
   void emit_entry();
   void emit_loop(const CopiedLoop& loop);
   void begin_loop(IRBuilder<>& builder, const CopiedLoop& loop, Value* done);
-  void gather(IRBuilder<>& builder, const CopiedLoop& loop, Gathering& at);
-  void end_piece(const CopiedLoop& loop, Gathering& at);
+  Gathering gather(IRBuilder<>& entry, const CopiedLoop& loop);
+  void end_piece(const CopiedLoop& loop, const Gathering& at);
   unsigned room_before(const llvm::BasicBlock* block) const;
   void emit_block(const BlockPlan& plan);
   void emit_segment(Step step, unsigned& room);
@@ -347,7 +347,7 @@ void Emitter::emit_loop(const CopiedLoop& loop) {
   unsigned room = 0;
   ensure_room(builder, words_of(loop) + static_cast<unsigned>(loop.gathered.size()), room);
   begin_loop(builder, loop, llvm::ConstantInt::get(word_, 0));
-  if (gathers) gather(builder, loop, at);
+  if (gathers) at = gather(builder, loop);
 
   builder.SetInsertPoint(loop.finish->getTerminator());
   if (gathers) {
@@ -377,9 +377,9 @@ void Emitter::begin_loop(IRBuilder<>& builder, const CopiedLoop& loop, Value* do
 
 // From the entry on, every round writes words; before another one is tested whether the record has
 // room for them.
-void Emitter::gather(IRBuilder<>& entry, const CopiedLoop& loop, Gathering& at) {
+Emitter::Gathering Emitter::gather(IRBuilder<>& entry, const CopiedLoop& loop) {
   IRBuilder<> builder(position_);
-  at = {.word = builder.CreateAlloca(pointer_), .done = builder.CreateAlloca(word_)};
+  const Gathering at{.word = builder.CreateAlloca(pointer_), .done = builder.CreateAlloca(word_)};
   registers_.push_back(at.word);
   registers_.push_back(at.done);
   entry.CreateStore(entry.CreateConstInBoundsGEP1_64(word_, position(entry), words_of(loop)),
@@ -392,9 +392,10 @@ void Emitter::gather(IRBuilder<>& entry, const CopiedLoop& loop, Gathering& at) 
         llvm::getLoadStorePointerOperand(access));
   }
   end_piece(loop, at);
+  return at;
 }
 
-void Emitter::end_piece(const CopiedLoop& loop, Gathering& at) {
+void Emitter::end_piece(const CopiedLoop& loop, const Gathering& at) {
   const auto round_words = static_cast<unsigned>(loop.gathered.size());
   llvm::BasicBlock* header = loop.again->getSingleSuccessor();
   auto* more = llvm::BasicBlock::Create(context_, "heddle.more", &function_);

@@ -124,7 +124,7 @@ class LoopCopier {
     bool gathered;
   };
   bool locate(const Located& item, std::span<const Located> earlier, LayoutItem& out);
-  void write_slots(LoopLayout layout);
+  void add_slots(LoopLayout layout);
   void copy(Loop& loop);
   std::optional<CopiedLoop> try_loop(Loop& loop);
 
@@ -513,7 +513,7 @@ void LoopCopier::copy(Loop& loop) {
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.disable");
 }
 
-void LoopCopier::write_slots(LoopLayout layout) {
+void LoopCopier::add_slots(LoopLayout layout) {
   out_.slot = unit_.add_loop_slot(layout);
   if (layout.round_words() == 0) return;
   out_.last_words = layout.last_words();
@@ -540,7 +540,7 @@ std::optional<CopiedLoop> LoopCopier::try_loop(Loop& loop) {
       return std::nullopt;
     }
     out_.words_per_round = round->words - layout->round_words();
-    write_slots(*layout);
+    add_slots(*layout);
     llvm::SCEVExpander expander(*scev_, function_.getParent()->getDataLayout(), "heddle", false);
     out_.rounds = expander.expandCodeFor(rounds_, nullptr, choose_->getTerminator()->getIterator());
     for (const SCEV* value : words_) {
