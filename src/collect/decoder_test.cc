@@ -175,7 +175,20 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
       loop({.always = 2,
             .items = {moving(EventKind::kRead, 8, 8, word()),
                       moving(EventKind::kWrite, 8, 8, from_item(0, -8))}}),
-      loop({.always = 0, .items = {moving(EventKind::kRead, 4, 24, word())}})};
+      loop({.always = 0, .items = {moving(EventKind::kRead, 4, 24, word())}}),
+      // Neighbours, and two in one granule.
+      loop({.always = 1,
+            .items = {moving(EventKind::kRead, 8, 16, word()),
+                      moving(EventKind::kWrite, 8, 16, from_item(0, 8))}}),
+      loop({.always = 3,
+            .items = {moving(EventKind::kRead, 4, -16, word()),
+                      moving(EventKind::kRead, 4, -16, from_item(0, 4)),
+                      moving(EventKind::kWrite, 4, -16, from_item(0, 0))}}),
+      // One that stays where it is, and one that is now and then in two granules.
+      loop({.always = 2,
+            .items = {moving(EventKind::kRead, 8, 0, word()),
+                      moving(EventKind::kWrite, 2, 2, from_item(0, 16))}}),
+      loop({.always = 1, .items = {moving(EventKind::kWrite, 4, 6, word())}})};
   // Each gathers.
   struct Gathering {
     std::uint64_t slot;
@@ -217,9 +230,11 @@ TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
         }
         case 12:
         case 13: {
+          // Some are in memory that nobody has touched long before.
           const Address alignment = Address{1} << random() % 4;
+          const Address begin = random() % 2 == 0 ? 0x1000 : 0x10000 + i / 32 * 0x400u;
           words.insert(words.end(), {loops[random() % std::size(loops)], 1 + random() % 20,
-                                     0x1000 + random() % 512 / alignment * alignment});
+                                     begin + random() % 512 / alignment * alignment});
           break;
         }
         case 0:

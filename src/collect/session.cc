@@ -79,7 +79,7 @@ void answer(int socket_fd, char word) {
 class Session::Region {
  public:
   static Result<std::unique_ptr<Region>> map(int memory_fd) {
-    struct stat status {};
+    struct stat status{};
     heddle_shared header{};
     if (fstat(memory_fd, &status) != 0 ||
         pread(memory_fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||

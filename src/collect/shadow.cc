@@ -78,26 +78,43 @@ bool Shadow::set_all(Address first, Address last, std::uint8_t state, std::uint6
   }
 }
 
-// The last eight of a row are looked at together, also where some of them were looked at before.
-bool Shadow::View::all_of_many(Address first, Address last, std::uint8_t state) const {
-  const std::uint64_t eight = state * kEach;
+// None of the granules is among the others, which `others` picks out of eight states: it leaves 0
+// of each of the rest. The last eight of a row are looked at together, also where some of them were
+// looked at before.
+template <typename Others>
+bool Shadow::View::none(Address first, Address last, Others others) const {
   while (true) {
     const Address region_last = first | ((Address{1} << kRegionBits) - 1);
     const Address end = std::min(last, region_last);
     const std::uint64_t granules = (end >> kGranuleBits) - (first >> kGranuleBits) + 1;
     if (granules < kStates) {
-      if (!all(first, end, state)) return false;
+      const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
+      if ((others(states(first)) & mask) != 0) return false;
     } else {
-      std::uint64_t others = 0;
-      for (std::uint64_t i = 0; i < granules - kStates && others == 0; i += kStates) {
-        others = states(first + (i << kGranuleBits)) ^ eight;
+      std::uint64_t found = 0;
+      for (std::uint64_t i = 0; i < granules - kStates && found == 0; i += kStates) {
+        found = others(states(first + (i << kGranuleBits)));
       }
-      others |= states(first + ((granules - kStates) << kGranuleBits)) ^ eight;
-      if (others != 0) return false;
+      found |= others(states(first + ((granules - kStates) << kGranuleBits)));
+      if (found != 0) return false;
     }
     if (last <= region_last) return true;
     first = region_last + 1;
   }
+}
+
+bool Shadow::View::all_of_many(Address first, Address last, std::uint8_t state) const {
+  const std::uint64_t eight = state * kEach;
+  return none(first, last, [&](std::uint64_t states) { return states ^ eight; });
+}
+
+bool Shadow::View::all_or_nothing(Address first, Address last, std::uint8_t state) const {
+  constexpr std::uint64_t kHighest = 0x80 * kEach;
+  const std::uint64_t eight = state * kEach;
+  return none(first, last, [&](std::uint64_t states) {
+    const std::uint64_t not_zero = (((states & ~kHighest) + ~kHighest) | states) & kHighest;
+    return (states ^ eight) & (not_zero >> 7) * 0xff;
+  });
 }
 
 void Shadow::clear(Address address, std::uint64_t size) {

@@ -69,11 +69,15 @@ class Shadow {
       const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
       return ((states(first) ^ state * kEach) & mask) == 0;
     }
+    // Whether they have this state, or 0.
+    bool all_or_nothing(Address first, Address last, std::uint8_t state) const;
 
    private:
     friend class Shadow;
     explicit View(std::uintptr_t* regions) : regions_(regions) {}
     bool all_of_many(Address first, Address last, std::uint8_t state) const;
+    template <typename Others>
+    bool none(Address first, Address last, Others others) const;
 
     // As what is added to an address, in granules; and of its granule, 0 if the region has none.
     std::uintptr_t& states_of(Address address) const { return regions_[address >> kRegionBits]; }

@@ -30,7 +30,11 @@ TEST(Shadow, RegionsAreOne) {
   EXPECT_FALSE(shadow.view().all(kBoundary - 800, kBoundary + 800, 7));
   shadow.set(kBoundary, 9);
   EXPECT_FALSE(shadow.view().all(kBoundary - 800, kBoundary + 799, 7));
+  EXPECT_FALSE(shadow.view().all_or_nothing(kBoundary - 800, kBoundary + 799, 7));
   shadow.clear(kBoundary - 16, 32);
+  EXPECT_TRUE(shadow.view().all_or_nothing(kBoundary - 808, kBoundary + 807, 7));
+  EXPECT_TRUE(shadow.view().all_or_nothing(kBoundary - 24, kBoundary - 9, 7));
+  EXPECT_FALSE(shadow.view().all_or_nothing(kBoundary - 24, kBoundary - 9, 8));
   EXPECT_TRUE(shadow.view().all(kBoundary - 800, kBoundary - 17, 7));
   EXPECT_TRUE(shadow.view().all(kBoundary - 16, kBoundary + 15, 0));
   EXPECT_TRUE(shadow.view().all(kBoundary + 16, kBoundary + 799, 7));

@@ -184,6 +184,14 @@ struct SharedFilter::Way {
   std::int64_t step;
   Address from;
   Address to;
+
+  bool fills(std::uint32_t size) const { return step == size || step == -std::int64_t{size}; }
+  // No granule of one is one of the other.
+  bool is_apart_from(const Way& other) const {
+    if (from / 8 > other.to / 8 || to / 8 < other.from / 8) return true;
+    const auto between = static_cast<std::int64_t>(first / 8 - other.first / 8);
+    return step == other.step && step % 8 == 0 && step != 0 && between % (step / 8) != 0;
+  }
 };
 
 // False: it cannot be. There is at least one round.
@@ -219,8 +227,8 @@ bool SharedFilter::all_shared(const Row& row, const std::uint64_t* record, std::
 }
 
 // A loop over memory that nobody else has touched, as long as it is plain what the last access of
-// every granule is: rows that are apart from each other, of accesses that fill their granules one
-// after the other. True: it was one, and is remembered.
+// every granule is: rows that share no granule, of accesses to one granule each. True: it was one,
+// and is remembered.
 bool SharedFilter::stays_private(const Form& form, const Execution& execution) {
   constexpr std::size_t kMostRows = 4;
   const std::uint8_t mine = state_of(execution.who);
@@ -232,28 +240,58 @@ bool SharedFilter::stays_private(const Form& form, const Execution& execution) {
     Way& way = ways[i];
     const std::uint64_t its_rounds = row.in_last_round ? rounds : rounds - 1;
     if (row.last == 0 || !row.alike || !way_of(row, execution.words, its_rounds, way)) return false;
-    const bool fills = way.step == row.size || way.step == -static_cast<std::int64_t>(row.size);
-    if (!fills || way.first % row.size != 0) return false;
-    for (std::size_t j = 0; j < i; ++j) {
-      const bool apart = way.from / 8 > ways[j].to / 8 || way.to / 8 < ways[j].from / 8;
-      if (!apart) return false;
-    }
-    const Shadow::View shadow = shadow_.view();
-    if (!shadow.all(way.from, way.to, mine) && !shadow.all(way.from, way.to, kUntouched)) {
+    if (way.first % row.size != 0 || way.step % std::int64_t{row.size} != 0) return false;
+    if (!std::all_of(ways, ways + i, [&](const Way& other) { return way.is_apart_from(other); })) {
       return false;
     }
+    if (!shadow_.view().all_or_nothing(way.from, way.to, mine)) return false;
   }
   for (std::size_t i = 0; i < form.count; ++i) {
-    const Way& way = ways[i];
     const std::uint64_t word = form.rows[i].last | LastAccess::of_thread(execution.who);
-    const Address last_of_all = way.last & ~kGranuleMask;
-    const Address last_of_each = way.step > 0 ? kGranuleMask + 1 - form.rows[i].size : 0;
-    if (!shadow_.set_all(way.from, way.to, mine, word | LastAccess::at(last_of_each)) ||
-        !shadow_.set(last_of_all, mine, word | LastAccess::at(way.last))) {
-      return false;
-    }
+    if (!remember(ways[i], form.rows[i].size, mine, word)) return false;
   }
   return true;
+}
+
+bool SharedFilter::remember(const Way& way, std::uint32_t size, std::uint8_t mine,
+                            std::uint64_t word) {
+  if (!way.fills(size)) {
+    const auto step = static_cast<std::uint64_t>(way.step);
+    for (Address at = way.first; at != way.last; at += step) {
+      if (!shadow_.set(at, mine, word | LastAccess::at(at))) return false;
+    }
+    return shadow_.set(way.last, mine, word | LastAccess::at(way.last));
+  }
+  const Address last_of_all = way.last & ~kGranuleMask;
+  const Address last_of_each = way.step > 0 ? kGranuleMask + 1 - size : 0;
+  return shadow_.set_all(way.from, way.to, mine, word | LastAccess::at(last_of_each)) &&
+         shadow_.set(last_of_all, mine, word | LastAccess::at(way.last));
+}
+
+// The granules of others that a loop touches become everybody's, in the order in which it comes to
+// them, before it runs. Whether all that it touches is shared then.
+bool SharedFilter::share_rows(const Form& form, const Execution& execution) {
+  constexpr std::size_t kMostRows = 16;
+  const std::uint64_t rounds = execution.words[1];
+  if (form.count > kMostRows) return false;
+  Way ways[kMostRows];
+  for (std::size_t i = 0; i < form.count; ++i) {
+    if (!way_of(form.rows[i], execution.words, rounds, ways[i])) return false;
+  }
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t i = 0; i < form.count; ++i) {
+      const Row& row = form.rows[i];
+      if (round + 1 == rounds && !row.in_last_round) continue;
+      const Address first = ways[i].first + round * static_cast<std::uint64_t>(ways[i].step);
+      for (Address at = first & ~kGranuleMask; at < first + row.size; at += kGranuleMask + 1) {
+        if (is_others(at, execution.who)) share(at);
+      }
+    }
+    if (events_.size() >= kRoom) hand_over();
+  }
+  return std::all_of(form.rows, form.rows + form.count, [&](const Row& row) {
+    return all_shared(row, execution.words, rounds, shadow_.view());
+  });
 }
 
 void SharedFilter::round(std::span<const Lane> lanes, std::span<const Address> addresses,
@@ -275,7 +313,13 @@ bool SharedFilter::loop(const Form& form, const Execution& execution) {
     return false;
   }
   accesses_ += loop_.accesses();
-  if (form.kind == Form::Kind::kLoop && stays_private(form, execution)) return true;
+  if (form.kind == Form::Kind::kLoop) {
+    if (stays_private(form, execution)) return true;
+    if (share_rows(form, execution)) {
+      add(execution);
+      return true;
+    }
+  }
   constexpr std::uint64_t kPiece = 1024;
   const auto pass = [&](std::size_t item, Address address) {
     const Event& event = shape.items[item].event;

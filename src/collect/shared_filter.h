@@ -67,7 +67,7 @@ class SharedFilter : public EventTaker {
     return item.dynamic_size ? words[item.next - 1] - 1 : std::uint64_t{item.event.size};
   }
 
-  explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 2) {}
+  explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 4) {}
 
   // The execution of a segment, a call or a loop, whatever it touches.
   void segment(const Form& form, const Execution& execution);
@@ -86,11 +86,21 @@ class SharedFilter : public EventTaker {
   static bool all_shared(const Row& row, const std::uint64_t* record, std::uint64_t rounds,
                          Shadow::View shadow);
   bool stays_private(const Form& form, const Execution& execution);
+  bool remember(const Way& way, std::uint32_t size, std::uint8_t mine, std::uint64_t word);
+  bool share_rows(const Form& form, const Execution& execution);
 
   bool touch(const Event& event, Address address, ThreadId thread);
   bool touch_granule(Address address, std::uint64_t last, ThreadId thread);
   bool take_granule(Address address, std::uint64_t word, ThreadId thread);
   void share(Address address);
+  // Whether the granule is another thread's.
+  bool is_others(Address address, ThreadId thread) const {
+    const std::uint8_t state = shadow_.view().state(address);
+    if (state == kShared || state == kUntouched) return false;
+    return state != state_of(thread) ||
+           (state == kSomebody && (shadow_.view().word(address) & LastAccess::kThreadBits) !=
+                                      LastAccess::of_thread(thread));
+  }
   void take(const Event& event);
   void place_events();
   void make_room();

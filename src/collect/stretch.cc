@@ -29,6 +29,8 @@ class Stretch::Gathering {
 
   // From round to round.
   void begin() {
+    round_ = 0;
+    count_ = all_.size();
     for (std::size_t i = 0; i < all_.size(); ++i) ways_[i] = way_of(all_[i]);
   }
   bool ended() const { return round_ == rounds_; }
@@ -243,6 +245,25 @@ struct Stretch::Judges {
     return true;
   }
 
+  // Another thread's granule becomes everybody's, and that thread's last access passes. nullptr: it
+  // may be this thread's.
+  static Execution* share(Stretch& in, Address address, Execution* to) {
+    SharedFilter& filter = in.filter_;
+    if (!filter.is_others(address, in.thread_)) return nullptr;
+    filter.share(address);
+    filter.placed_ = filter.events_.size();
+    if (to != filter.executions_.data() && to[-1].shape == 0) {
+      ++to[-1].who;
+      return to;
+    }
+    *to = Execution::events(1);
+    return to + 1;
+  }
+  // Or, of one of the many threads without a state of their own, this thread's.
+  static bool is_anothers(std::uint8_t state, const Stretch& in) {
+    return state != SharedFilter::kShared && state != in.mine_ && state != SharedFilter::kUntouched;
+  }
+
   [[gnu::always_inline]] static Execution* pass(Execution* to, const Form& form, Stretch& in,
                                                 Words words, SiteId site, std::uint32_t passing) {
     in.accesses_ += form.items;
@@ -356,7 +377,13 @@ struct Stretch::Judges {
     if (!loop.can_be() || loop.length() >= left) [[unlikely]]
       return stop(record, to, in);
     const Words behind = record + 1 + loop.length();
-    if (loop.all_shared(shadow)) {
+    bool passes = loop.all_shared(shadow);
+    if (!passes) {
+      const std::size_t events = in.filter_.events_.size();
+      to = share_all(loop, to, in, shadow);
+      passes = in.filter_.events_.size() != events && loop.all_shared(shadow);
+    }
+    if (passes) {
       *to = Execution::of(form.shape, in.thread_, record);
       in.accesses_ += accesses_of_loop(loop.shape(), *to);
       ++to;
@@ -366,6 +393,19 @@ struct Stretch::Judges {
     if (to >= in.room_end_) [[unlikely]]
       return make_room(behind, to, in, shadow);
     return next(behind, to, in, shadow);
+  }
+
+  // What is another thread's becomes everybody's before the loop runs.
+  [[gnu::noinline]] static Execution* share_all(Gathering& loop, Execution* to, Stretch& in,
+                                                Shadow::View shadow) {
+    for (loop.begin(); !loop.ended() && loop.find_addresses(); loop.go_on()) {
+      for (const Address address : loop.addresses()) {
+        if (!is_anothers(shadow.state(address), in)) continue;
+        Execution* const shared = share(in, address, to);
+        if (shared != nullptr) to = shared;
+      }
+    }
+    return to;
   }
 
   // Rounds of which the same items pass are one execution.
