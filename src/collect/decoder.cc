@@ -269,10 +269,13 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
     if (slot.words >= end - record) break;
     if (slot.joined != 0) {
       const Joined& joined = (*all_joined)[slot.joined - 1];
-      const std::vector<JoinedExecution>& parts = flow ? joined.flow : joined.executions;
-      if (parts.size() > static_cast<std::size_t>(room_end - to)) break;
-      for (const JoinedExecution& part : parts) {
-        *to++ = Execution::of(part.shape, thread, record + part.shift, part.site);
+      if (!flow) {
+        if (joined.shape != 0) *to++ = Execution::of(joined.shape, thread, record);
+      } else {
+        if (joined.flow.size() > static_cast<std::size_t>(room_end - to)) break;
+        for (const JoinedExecution& part : joined.flow) {
+          *to++ = Execution::of(part.shape, thread, record + part.shift, part.site);
+        }
       }
       record += std::size_t{1} + slot.words;
       continue;

@@ -25,9 +25,9 @@ struct JoinedExecution {
 };
 
 struct Joined {
-  std::vector<JoinedEvent> events;          // all of them: segments are for the flow level
-  std::vector<JoinedExecution> executions;  // at the access level: segments and calls
-  std::vector<JoinedExecution> flow;        // at the flow level: segments, enters and leaves
+  std::vector<JoinedEvent> events;    // all of them: segments are for the flow level
+  ShapeId shape{};                    // at the access level; 0: it has no items
+  std::vector<JoinedExecution> flow;  // at the flow level: segments, enters and leaves
 };
 
 }  // namespace heddle::collect

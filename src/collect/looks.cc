@@ -201,9 +201,8 @@ class Maker {
   Maker(Forms::OfUnit& of, std::span<const RecordShape* const> shapes) : of_(of), shapes_(shapes) {}
 
   Form slot(const CompiledSlot& slot) {
-    Form form = slot.shape != 0    ? record(slot.shape)
-                : slot.joined != 0 ? joined(slot)
-                                   : ranges(slot);
+    const ShapeId shape = slot.joined != 0 ? of_.unit.joined[slot.joined - 1].shape : slot.shape;
+    Form form = shape != 0 ? record(shape) : slot.joined != 0 ? nothing() : ranges(slot);
     form.words = slot.words;
     form.function = slot.id;
     form.has_frame = slot.has_frame;
@@ -237,6 +236,7 @@ class Maker {
         return shape.round_words != 0 ? gathering(form, shape) : loop(form, shape);
       case RecordShape::Kind::kSegment:
       case RecordShape::Kind::kCall:
+      case RecordShape::Kind::kJoined:
         break;
     }
     if (shape.items.size() > Execution::kMostBits) {
@@ -260,15 +260,9 @@ class Maker {
     return keep(std::vector<Call>{{&call, record(call.shape)}}).data();
   }
 
-  Form joined(const CompiledSlot& slot) {
-    std::vector<Part> parts;
-    for (const JoinedExecution& part : of_.unit.joined[slot.joined - 1].executions) {
-      parts.push_back({record(part.shape), part.site, part.shift});
-    }
+  static Form nothing() {
     Form form;
-    form.kind = Form::Kind::kJoined;
-    form.parts = keep(parts).data();
-    form.count = static_cast<std::uint32_t>(parts.size());
+    form.kind = Form::Kind::kNothing;
     return form;
   }
 

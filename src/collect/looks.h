@@ -83,7 +83,6 @@ struct Lane {
 
 class Stretch;
 struct Form;
-struct Part;
 struct Call;
 
 // Judges the record and those that follow, as long as it knows how to; returns the first one that
@@ -102,8 +101,7 @@ struct alignas(64) Form {
     kGathering,  // a loop
     kManyItems,  // a segment with more than an execution has bits for
     kRanges,     // a segment with some sizes that are known only when it runs
-    kJoined,
-    kSegment
+    kSegment     // or a call, or a joined record
   };
 
   Judge judge{};
@@ -121,22 +119,12 @@ struct alignas(64) Form {
   Kind kind{};
   bool has_frame{};       // an enter whose last word is its frame
   FunctionId function{};  // of an enter or a leave
-  std::uint32_t count{};  // of rows or parts
+  std::uint32_t count{};  // of rows
   const Row* rows{};      // of a loop
-  union {
-    const Part* parts;   // of a joined record
-    const Call* call{};  // of an enter; nullptr: its function has more than one segment
-  };
+  const Call* call{};     // of an enter; nullptr: its function has more than one segment
 };
 
 static_assert(sizeof(Form) == 64);
-
-// Of a joined record.
-struct Part {
-  Form form;
-  SiteId site{};
-  std::int32_t shift{};  // from the record to what its words are counted from
-};
 
 // Of a function that has but one segment: what follows its enter, and how all of it is judged.
 struct Call {

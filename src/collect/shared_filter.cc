@@ -143,12 +143,15 @@ void SharedFilter::piece_by_piece(const Execution& execution) {
   const bool call = shape.kind == RecordShape::Kind::kCall;
   accesses_ += shape.items.size();
   if (call) events_.add(enter_of(shape, execution));
-  for (const ShapeItem& item : shape.items) {
-    Event event = item.event;
-    event.thread = execution.who;
-    event.address = address_of(item, execution.words);
-    if (touch(event, event.address, event.thread)) events_.add(event);
-  }
+  walk_items(
+      shape, execution, [&](const ShapeCall& one) { events_.add(enter_of(one, execution)); },
+      [&](std::size_t i) {
+        Event event = shape.items[i].event;
+        event.thread = execution.who;
+        event.address = address_of(shape.items[i], execution.words);
+        if (touch(event, event.address, event.thread)) events_.add(event);
+      },
+      [&](const ShapeCall& one) { events_.add(leave_of(one, execution)); });
   if (call) events_.add(leave_of(shape, execution));
 }
 

@@ -301,25 +301,17 @@ struct Stretch::Judges {
     return next(behind, to, in, shadow);
   }
 
-  static Words joined(HEDDLE_JUDGE_ARGUMENTS) {
-    if (form.words >= in.end_ - record) [[unlikely]]
-      return stop(record, to, in);
-    for (const Part& part : std::span(form.parts, form.count)) {
-      to = of_part(record + part.shift, to, part.form, part.site, in, shadow);
-    }
-    return next(record + 1 + form.words, to, in, shadow);
-  }
-  // A part of a record that has others.
-  [[gnu::always_inline]] static Execution* of_part(Words words, Execution* to, const Form& form,
+  // The segment of a call, which has three records.
+  [[gnu::always_inline]] static Execution* of_call(Words words, Execution* to, const Form& form,
                                                    SiteId site, Stretch& in, Shadow::View shadow) {
     std::uint32_t passing = 0;
     if (form.window_count != 1 || !look_through(form.windows, 1, words, in, shadow, passing)) {
-      return any_part(words, to, form, site, in, shadow);
+      return any_call(words, to, form, site, in, shadow);
     }
     to = pass(to, form, in, words, site, passing);
     return to < in.room_end_ ? to : with_room(to, in);
   }
-  [[gnu::noinline]] static Execution* any_part(Words words, Execution* to, const Form& form,
+  [[gnu::noinline]] static Execution* any_call(Words words, Execution* to, const Form& form,
                                                SiteId site, Stretch& in, Shadow::View shadow) {
     std::uint32_t passing = 0;
     if (form.kind == Form::Kind::kManyItems ||
@@ -477,7 +469,7 @@ struct Stretch::Judges {
     if (call != nullptr && call->is->leave_at < left &&
         record[call->is->segment_at] == call->is->segment &&
         record[call->is->leave_at] == call->is->leave) {
-      to = of_part(record, to, call->form, site, in, shadow);
+      to = of_call(record, to, call->form, site, in, shadow);
       return next(record + call->is->leave_at + 1, to, in, shadow);
     }
     in.calls_.push_back(
@@ -556,8 +548,6 @@ Judge Stretch::judge_of(const Form& form) {
       return &Judges::slowly;
     case Form::Kind::kRanges:
       return &Judges::ranges;
-    case Form::Kind::kJoined:
-      return &Judges::joined;
     case Form::Kind::kSegment:
       return form.window_count < form.look_count ? Judges::of_segment<true>(form.window_count)
                                                  : Judges::of_segment<false>(form.look_count);

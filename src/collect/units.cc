@@ -245,9 +245,7 @@ class JoinedCompiler {
     }
     CompiledSlot& slot = unit_.slots[number];
     if (words_ != slot.words || joined_.flow.size() > kMostParts) return false;
-    const bool called = !joined_.executions.empty();
-    finish_segments();
-    if (!called && !joined_.executions.empty()) slot.shape = joined_.executions[0].shape;
+    add_whole(slot);
     slot.first_item = static_cast<std::uint32_t>(unit_.items.size());
     slot.item_count = static_cast<std::uint32_t>(items_.size());
     unit_.items.insert(unit_.items.end(), items_.begin(), items_.end());
@@ -266,25 +264,27 @@ class JoinedCompiler {
     shape.kind = RecordShape::Kind::kSegment;
     shape.id = segment.id;
     shape.before = unit_.implied[segment.implied];
-    if (has_items) together_.insert(together_.end(), shape.items.begin(), shape.items.end());
     joined_.flow.push_back({.shape = unit_.add(std::move(shape))});
     return true;
   }
 
-  // Segments between which nothing is called are one execution at the access level.
-  void finish_segments() {
-    if (together_.empty()) return;
+  // At the access level all of it is one execution.
+  void add_whole(CompiledSlot& slot) {
+    if (items_.empty()) return;
     RecordShape shape;
-    shape.kind = RecordShape::Kind::kSegment;
-    shape.words = parts_.slots[number_].words;
-    shape.items = std::exchange(together_, {});
-    joined_.executions.push_back({.shape = unit_.add(std::move(shape))});
+    shape.words = slot.words;
+    for (const CompiledItem& item : items_) {
+      shape.items.push_back({.event = item.event, .base = item.base});
+    }
+    shape.calls = std::move(calls_);
+    const bool calls = !shape.calls.empty();
+    shape.kind = calls ? RecordShape::Kind::kJoined : RecordShape::Kind::kSegment;
+    joined_.shape = unit_.add(std::move(shape));
   }
 
   bool add_call(const CompiledSlot& enter, std::uint32_t call_site) {
     if (enter.kind != HEDDLE_SLOT_ENTER || enter.call == 0) return false;
     if (call_site >= remap_.sites.size()) return false;
-    finish_segments();
     const SiteId site = remap_.sites[call_site];
     const CompiledCall& call = unit_.calls[enter.call - 1];
     const CompiledSlot& segment = *unit_.slot_at(call.segment);
@@ -293,17 +293,13 @@ class JoinedCompiler {
     const auto object = static_cast<std::uint16_t>(enter.has_this ? ++words_ : 0);
     const std::int32_t shift = object != 0 ? object - 2 : 0;
     event({.kind = JoinedEvent::Kind::kEnter, .object = object, .id = enter.id, .site = site});
+    const auto begin = static_cast<std::uint32_t>(items_.size());
     RecordShape inside = take_items(segment_number(call), segment);
-    RecordShape whole = inside;
-    for (ShapeItem& item : whole.items) {
-      if (item.base == 0 && shift != 0) return false;
-      item.base -= static_cast<std::uint32_t>(shift);
-    }
+    const auto end = static_cast<std::uint32_t>(items_.size());
+    if (begin == end) return false;
+    calls_.push_back(
+        {.function = enter.id, .site = site, .object = object, .begin = begin, .end = end});
     event({.kind = JoinedEvent::Kind::kLeave, .id = enter.id});
-    whole.kind = RecordShape::Kind::kCall;
-    whole.id = enter.id;
-    whole.has_object = enter.has_this;
-    joined_.executions.push_back({unit_.add(std::move(whole)), site, shift});
     inside.kind = RecordShape::Kind::kSegment;
     inside.id = segment.id;
     inside.before = unit_.implied[segment.implied];
@@ -352,7 +348,7 @@ class JoinedCompiler {
   std::size_t number_ = 0;
   unsigned words_ = 0;
   std::vector<CompiledItem> items_;
-  std::vector<ShapeItem> together_;  // of segments that are not finished yet
+  std::vector<ShapeCall> calls_;
   Joined joined_;
 };
 

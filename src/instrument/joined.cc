@@ -16,8 +16,9 @@ namespace {
 using llvm::dyn_cast;
 using llvm::isa;
 
-constexpr unsigned kSmall = 40;      // instructions of a function that is copied
-constexpr unsigned kMostWords = 64;  // of a joined record
+constexpr unsigned kSmall = 40;         // instructions of a function that is copied
+constexpr unsigned kMostWords = 64;     // of a joined record …
+constexpr std::size_t kMostItems = 32;  // … which others have a bit for each of
 
 bool is_straight(const llvm::Instruction& instruction) {
   if (const auto* load = dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
@@ -54,6 +55,9 @@ class Joiner {
 
  private:
   const FunctionPlan* callee_of(const Step& step) const;
+  bool has_room_for(std::size_t words, std::size_t items) const {
+    return joined_.words + words <= kMostWords && joined_.items.size() + items <= kMostItems;
+  }
   void join(BlockPlan& block);
   bool add_segment(const Step& step);
   bool add_call(const Step& step, const FunctionPlan& callee);
@@ -110,7 +114,7 @@ bool Joiner::add_segment(const Step& step) {
   if (step.kind != Step::Kind::kSegment && step.kind != Step::Kind::kFlowSegment) return false;
   if (!std::all_of(step.items.begin(), step.items.end(), std::mem_fn(&PlannedItem::is_simple)))
     return false;
-  if (joined_.words + step.words > kMostWords) return false;
+  if (!has_room_for(step.words, step.items.size())) return false;
   for (PlannedItem item : step.items) {
     item.word += joined_.words;
     joined_.items.push_back(item);
@@ -125,7 +129,7 @@ bool Joiner::add_call(const Step& step, const FunctionPlan& callee) {
   const Step& enter = callee.blocks[0].steps[0];
   const Step& segment = callee.blocks[0].steps[1];
   const unsigned object_words = enter.words - 1;  // of an Enter, the first is the call
-  if (joined_.words + object_words + segment.words > kMostWords) return false;
+  if (!has_room_for(object_words + segment.words, segment.items.size())) return false;
   auto& call = llvm::cast<llvm::CallInst>(*step.at);
   llvm::Value* object = callee.method ? call.getArgOperand(callee.object_argument) : nullptr;
   joined_.words += object_words;

@@ -11,7 +11,10 @@
 //   enter    Enter(shape.id)
 //   leave    Leave(shape.id)
 //   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
+//   joined   segments and such calls, one after the other
 //   loop     its accesses, round by round (trace/loop_walk.h), or those of some rounds
+//
+// Calls of which an execution has no access are not made.
 //
 // At the access level an item may leave its size to the record (item.size_word). Everything that is
 // not the whole execution of such a shape (locks, segments that were interrupted, accesses to no
@@ -45,8 +48,19 @@ struct LoopStep {
   bool operator==(const LoopStep&) const = default;
 };
 
+// A call that stands in a joined record: of a function that does nothing but one segment.
+struct ShapeCall {
+  std::uint32_t function{};
+  SiteId site{};                 // where it was called
+  std::uint32_t object{};        // the word with the object; 0: none
+  std::uint32_t begin{}, end{};  // its items; there is at least one
+
+  // A bit for each of them.
+  std::uint32_t items() const { return ~std::uint32_t{0} >> (32 - (end - begin)) << begin; }
+};
+
 struct RecordShape {
-  enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kCall, kLoop };
+  enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kCall, kJoined, kLoop };
 
   Kind kind{};
   bool has_object{};                  // an enter or a call whose word 2 is the object
@@ -56,7 +70,8 @@ struct RecordShape {
   std::uint16_t round_words{};        // of a loop: words that every round adds to its record …
   std::uint16_t last_words{};         // … and that the last one does
   std::vector<std::uint32_t> before;  // segments without accesses that a segment's record implies
-  std::vector<ShapeItem> items;       // of a segment, a call or a loop
+  std::vector<ShapeItem> items;       // of a segment, a call, a joined record or a loop
+  std::vector<ShapeCall> calls;       // of a joined record, in order
   std::vector<LoopStep> steps;        // of a loop; one for each item
 };
 
@@ -67,7 +82,7 @@ struct Execution {
   ShapeId shape{};        // 0: not an execution; the next `who` events of the batch come here
   std::uint32_t who{};    // the thread, or that count
   SiteId site{};          // enter, call: where it was called; loop: see some_rounds
-  std::uint32_t items{};  // segment, call, loop (in all rounds): which items, a bit each
+  std::uint32_t items{};  // which of its shape's (of a loop, in all rounds), a bit each
   const std::uint64_t* words{};
 
   static Execution of(ShapeId shape, ThreadId thread, const std::uint64_t* words, SiteId site = 0) {
@@ -88,6 +103,7 @@ struct Execution {
   std::size_t items_of(const RecordShape& of) const {
     return items == kAll ? of.items.size() : static_cast<std::size_t>(std::popcount(items));
   }
+  bool makes(const ShapeCall& call) const { return items == kAll || (items & call.items()) != 0; }
 };
 
 // Executions and events in one order.
@@ -133,6 +149,39 @@ inline Event leave_of(const RecordShape& shape, const Execution& execution) {
   event.thread = execution.who;
   event.value = shape.id;
   return event;
+}
+
+// Of a call of a joined record.
+inline Event enter_of(const ShapeCall& call, const Execution& execution) {
+  Event event;
+  event.kind = EventKind::kEnter;
+  event.thread = execution.who;
+  event.value = call.function;
+  event.site = call.site;
+  event.address = call.object != 0 ? execution.words[call.object] : 0;
+  return event;
+}
+inline Event leave_of(const ShapeCall& call, const Execution& execution) {
+  Event event;
+  event.kind = EventKind::kLeave;
+  event.thread = execution.who;
+  event.value = call.function;
+  return event;
+}
+
+// The items of an execution that is no loop, with the calls of a joined one around them, in order:
+// calls `enter(const ShapeCall&)`, `access(std::size_t item)` and `leave(const ShapeCall&)`.
+template <typename Enter, typename Access, typename Leave>
+void walk_items(const RecordShape& shape, const Execution& execution, Enter enter, Access access,
+                Leave leave) {
+  auto call = shape.calls.begin();
+  for (std::size_t i = 0; i < shape.items.size(); ++i) {
+    const bool called = call != shape.calls.end() && i >= call->begin && execution.makes(*call);
+    if (called && i == call->begin) enter(*call);
+    if (execution.has(i)) access(i);
+    if (called && i + 1 == call->end) leave(*call);
+    if (call != shape.calls.end() && i + 1 == call->end) ++call;
+  }
 }
 
 }  // namespace heddle

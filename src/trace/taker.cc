@@ -28,12 +28,14 @@ class Maker {
     return event;
   }
   void add_items(const RecordShape& shape, const Execution& execution) {
-    for (std::size_t i = 0; i < shape.items.size(); ++i) {
-      if (!execution.has(i)) continue;
-      const ShapeItem& item = shape.items[i];
-      Event& event = add(item.event, execution.who, address_of(item, execution.words));
-      event.size = size_of(item, execution.words) & kMostSize;
-    }
+    walk_items(
+        shape, execution, [&](const ShapeCall& call) { add(enter_of(call, execution)); },
+        [&](std::size_t i) {
+          const ShapeItem& item = shape.items[i];
+          Event& event = add(item.event, execution.who, address_of(item, execution.words));
+          event.size = size_of(item, execution.words) & kMostSize;
+        },
+        [&](const ShapeCall& call) { add(leave_of(call, execution)); });
   }
   void pass(std::span<const Event> events) {
     hand_over();
@@ -88,6 +90,9 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
         maker.add(enter_of(shape, execution));
         maker.add_items(shape, execution);
         maker.add(leave_of(shape, execution));
+        break;
+      case RecordShape::Kind::kJoined:
+        maker.add_items(shape, execution);
         break;
       case RecordShape::Kind::kLoop:
         if (!loop.begin(shape, execution)) break;

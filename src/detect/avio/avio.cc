@@ -106,6 +106,13 @@ inline void Avio::enter_context_of(ThreadId thread) {
       });
       return ordinal + pattern.items + 2;
     }
+    case RecordShape::Kind::kJoined:
+      enter_context_of(execution.who);
+      finder_.execute_joined(
+          pattern, execution, shape, ordinal, context_, [&](const ShapeCall& call) {
+            return explainer_.context_inside(context_, thread_, call.function, call.site);
+          });
+      return ordinal + pattern.items;
     case RecordShape::Kind::kLoop:
       enter_context_of(execution.who);
       return ordinal + finder_.execute_loop(execution, shape, ordinal, context_);

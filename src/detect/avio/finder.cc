@@ -49,13 +49,6 @@ void TripleFinder::execute(const Execution& segment, const RecordShape& shape, E
   execute_expected(pattern, segment, shape, ordinal, context);
 }
 
-void TripleFinder::find_row(Pattern& pattern, ShapeId id, const RecordShape& shape,
-                            ContextId context) {
-  pattern.row = spots_.row(id, shape, actor_, context);
-  pattern.actor = actor_;
-  pattern.context = context;
-}
-
 // For all that is expected at a time: until it has come nothing may be started over.
 void TripleFinder::make_room(EventOrdinal ordinal) {
   if (ordinal + kMostItems - base_ > kMaxOrdinal || spots_.full(kMostItems)) start_over(ordinal);
@@ -67,11 +60,16 @@ void TripleFinder::touch_by_touch(const Pattern& pattern, const std::uint64_t* w
 
 void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first) {
   Stamp now = first;
-  for (const ShapeItem& item : segment.items) {
-    shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
-                   size_of(item, words));
-    now += kNextInRow;
-  }
+  const auto call = [&](const ShapeCall&) { now += kNextInRow; };
+  walk_items(
+      segment, Execution::of(0, 0, words), call,
+      [&](std::size_t i) {
+        const ShapeItem& item = segment.items[i];
+        shadow_.access(Series::of(now, is_write(item.event.kind)), address_of(item, words),
+                       size_of(item, words));
+        now += kNextInRow;
+      },
+      call);
 }
 
 // A few rounds at a time: all of them at once where everything stays with this thread.

@@ -64,13 +64,23 @@ class TripleFinder {
                                            const RecordShape& shape, EventOrdinal ordinal,
                                            ContextId context, Inside inside) {
     if (!pattern.has_row(actor_, context) || pattern.site != call.site) {
-      find_row(pattern, call.shape, shape, inside());
-      pattern.context = context;
+      const ContextId in_it = inside();
+      set_row(pattern, spots_.row(call.shape, shape, actor_, in_it, no_calls), context);
       pattern.site = call.site;
     }
     execute_from(pattern.row, pattern, call, shape, ordinal);
   }
-  // One alone, of the thread whose turn it is.
+  // The same for a joined record. `inside` gives the context inside of one of its calls.
+  template <typename Inside>
+  [[gnu::always_inline]] void execute_joined(Pattern& pattern, const Execution& joined,
+                                             const RecordShape& shape, EventOrdinal ordinal,
+                                             ContextId context, Inside inside) {
+    if (!pattern.has_row(actor_, context)) {
+      set_row(pattern, spots_.row(joined.shape, shape, actor_, context, inside), context);
+    }
+    execute_from(pattern.row, pattern, joined, shape, ordinal);
+  }
+  // One alone, of the thread whose turn it is; it makes no calls.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
                ContextId context);
   // Returns the number of accesses.
@@ -111,13 +121,20 @@ class TripleFinder {
   }
   // The spots of the pattern's items, for the thread whose turn it is.
   SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
-    if (!pattern.has_row(actor_, context)) find_row(pattern, id, shape, context);
+    if (!pattern.has_row(actor_, context)) {
+      set_row(pattern, spots_.row(id, shape, actor_, context, no_calls), context);
+    }
     return pattern.row;
+  }
+  static ContextId no_calls(const ShapeCall&) { return 0; }
+  void set_row(Pattern& pattern, SpotId row, ContextId context) const {
+    pattern.row = row;
+    pattern.actor = actor_;
+    pattern.context = context;
   }
   // What is left of loop_, a round of which is a simple pattern.
   std::uint64_t execute_rounds(const Execution& loop, const RecordShape& shape,
                                EventOrdinal ordinal, ContextId context);
-  void find_row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context);
   void touch_by_touch(const Pattern& pattern, const std::uint64_t* words, Stamp first);
   void one_by_one(const RecordShape& segment, const std::uint64_t* words, Stamp first);
   void begin_turn(ThreadId thread, EventOrdinal ordinal);

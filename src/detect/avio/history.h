@@ -76,14 +76,11 @@ class Histories {
     Stamp p = plain(past.before);
     if (p != 0) {
       if (spots_[spot_of(p)].actor == comes.actor) [[likely]] {
-        judge(
-            past, p, [&] { return past.reader(); }, comes.kind, split);
+        judge(past, p, [&] { return past.reader(); }, comes.kind, split);
       } else {
         const Left mine = swap(past, comes.actor, &flags);
         p = mine.last;
-        if (p != 0)
-          judge(
-              past, p, [&] { return mine.reader; }, comes.kind, split);
+        if (p != 0) judge(past, p, [&] { return mine.reader; }, comes.kind, split);
       }
     }
     flags |= put_down_write(past, series);

@@ -40,6 +40,16 @@ RecordShape round_of(const RecordShape& loop) {
   return round;
 }
 
+// An Enter and a Leave have numbers, too.
+std::vector<std::uint32_t> numbers_in_row(const RecordShape& shape) {
+  std::vector<std::uint32_t> numbers;
+  std::uint32_t next = 0;
+  walk_items(
+      shape, Execution::of(0, 0, nullptr), [&](const ShapeCall&) { ++next; },
+      [&](std::size_t) { numbers.push_back(next++); }, [&](const ShapeCall&) { ++next; });
+  return numbers;
+}
+
 }  // namespace
 
 void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
@@ -50,13 +60,13 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
   }
   pattern.known = true;
   pattern.kind = shape.kind;
-  pattern.items = static_cast<std::uint32_t>(shape.items.size());
+  const std::vector<std::uint32_t> numbers = numbers_in_row(shape);
   const bool loop = shape.kind == RecordShape::Kind::kLoop;
   const auto moves_alike = [&](std::size_t a, std::size_t b) {
     return !loop || (shape.steps[a].distance == shape.steps[b].distance &&
                      shape.steps[a].word == shape.steps[b].word);
   };
-  for (std::uint32_t i = 0; i < pattern.items; ++i) {
+  for (std::uint32_t i = 0; i < shape.items.size(); ++i) {
     const ShapeItem& item = shape.items[i];
     const bool range = item.size_word != 0;
     const std::uint32_t whole = range ? 1 : item.event.size;
@@ -77,18 +87,17 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
         made.size_word = item.size_word;
         made.part = part;
         made.whole = whole;
-        made.first = i;
+        made.first = numbers[i];
         pattern.touches.push_back(made);
         touch = pattern.touches.end() - 1;
       }
-      touch->last = i;
-      if (is_write(item.event.kind)) touch->write = i + 1;
+      touch->last = numbers[i];
+      if (is_write(item.event.kind)) touch->write = numbers[i] + 1;
     }
   }
   for (PatternTouch& touch : pattern.touches) prepare(touch);
-  const bool segment =
-      shape.kind == RecordShape::Kind::kSegment || shape.kind == RecordShape::Kind::kCall;
-  pattern.simple = simple_ && segment && pattern.touches.size() <= Pattern::kMostTouches;
+  pattern.items = static_cast<std::uint32_t>(shape.items.size() + 2 * shape.calls.size());
+  pattern.simple = simple_ && !loop && pattern.touches.size() <= Pattern::kMostTouches;
 }
 
 }  // namespace heddle::avio

@@ -29,8 +29,8 @@ struct PatternTouch {
   std::uint32_t size_word{};      // has the size, plus one, if it is not 0
   std::uint32_t part{};           // bytes of the first item that come before …
   std::uint32_t whole{};          // … and all of them
-  std::uint32_t first{}, last{};  // items
-  std::uint32_t write{};          // the last item that writes, plus one; 0 = none
+  std::uint32_t first{}, last{};  // items, as they are numbered in the row
+  std::uint32_t write{};          // the last one that writes, plus one; 0 = none
 
   // `start` is the first access of all.
   Series series(Stamp start) const {
@@ -49,10 +49,11 @@ struct Pattern {
   static constexpr std::uint32_t kMostCells = 8;  // of an access that is several touches
 
   bool known{};
-  // Shadow::find() and execute() take it: a segment, a call, or a round of a loop that gathers, of
-  // few touches. Of such a round, item i has word 1 + i.
+  // Shadow::find() and execute() take it: a segment, a call, a joined record, or a round of a loop
+  // that gathers, of few touches. Of such a round, item i has word 1 + i.
   bool simple{};
   RecordShape::Kind kind{};
+  // What is numbered in a row: the items, and where a joined record enters and leaves a call.
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
 

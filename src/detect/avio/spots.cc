@@ -9,18 +9,6 @@ SpotId Spots::look_up(const Spot& spot) {
   return at->second;
 }
 
-SpotId Spots::look_up(const Row& row, const RecordShape& shape) {
-  const auto [at, is_new] = rows_.try_emplace(row, static_cast<SpotId>(spots_.size()));
-  if (is_new) {
-    for (const ShapeItem& item : shape.items) {
-      const bool wide = item.event.size > 8 || item.size_word != 0;
-      spots_.push_back({row.actor, item.event.site, row.context, item.event.kind, wide});
-    }
-  }
-  recent_rows_[recent(row)] = {row, at->second};
-  return at->second;
-}
-
 void Spots::clear() {
   spots_.resize(1);
   rows_.clear();

@@ -46,11 +46,30 @@ class Spots {
     return spots_[known] == spot ? known : look_up(spot);
   }
   // All accesses of an execution come from one place, so their spots are numbered in a row, one for
-  // each item of the shape. The first of them.
-  SpotId row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context) {
+  // each item of the shape, and in a joined record for each Enter and Leave. The first of them.
+  // `inside` gives the context inside of a ShapeCall.
+  template <typename Inside>
+  SpotId row(ShapeId id, const RecordShape& shape, Actor actor, ContextId context, Inside inside) {
     const Row row{id, actor, context};
     const RecentRow& known = recent_rows_[recent(row)];
-    return known.row == row ? known.first : look_up(row, shape);
+    if (known.row == row) return known.first;
+    const auto [at, is_new] = rows_.try_emplace(row, static_cast<SpotId>(spots_.size()));
+    if (is_new) {
+      ContextId here = context;
+      walk_items(
+          shape, Execution::of(id, 0, nullptr),
+          [&](const ShapeCall& call) {
+            spots_.push_back({});
+            here = inside(call);
+          },
+          [&](std::size_t i) { add(shape.items[i], actor, here); },
+          [&](const ShapeCall&) {
+            spots_.push_back({});
+            here = context;
+          });
+    }
+    recent_rows_[recent(row)] = {row, at->second};
+    return at->second;
   }
   const Spot& operator[](SpotId id) const { return spots_[id]; }
   const Spot* data() const { return spots_.data(); }  // until there are more
@@ -87,7 +106,10 @@ class Spots {
   static std::size_t recent(const Row& row) {
     return (row.context * 0x9e3779b1u + row.actor * 0x85ebca6bu + row.shape * 0xc2b2ae35u) >> 20;
   }
-  SpotId look_up(const Row& row, const RecordShape& shape);
+  void add(const ShapeItem& item, Actor actor, ContextId context) {
+    const bool wide = item.event.size > 8 || item.size_word != 0;
+    spots_.push_back({actor, item.event.site, context, item.event.kind, wide});
+  }
 
   std::vector<Spot> spots_;
   std::array<SpotId, kRecent> recent_{};  // most accesses come from where others came before
