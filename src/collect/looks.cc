@@ -149,6 +149,9 @@ std::vector<Row> rows_of(const RecordShape& loop) {
         .base = item.base,
         .size = item.event.size,
         .step = loop.steps[i],
+        .forward = loop.steps[i].word == 0 && loop.steps[i].distance > 0 &&
+                   loop.steps[i].distance <= static_cast<std::int64_t>(kGranule) &&
+                   item.event.size != 0,
         .in_last_round = i < loop.always,
         .alike = true,
         .last = fits(item.event.size) ? LastAccess::pack(item.event, item.event.size) : 0};
@@ -204,7 +207,7 @@ class Maker {
     const ShapeId shape = slot.joined != 0 ? of_.unit.joined[slot.joined - 1].shape : slot.shape;
     Form form = shape != 0 ? record(shape) : slot.joined != 0 ? nothing() : ranges(slot);
     form.words = slot.words;
-    form.function = slot.id;
+    if (form.kind == Form::Kind::kEnter || form.kind == Form::Kind::kLeave) form.function = slot.id;
     form.has_frame = slot.has_frame;
     if (slot.call != 0) form.call = call(of_.unit.calls[slot.call - 1]);
     form.judge = Stretch::judge_of(form);
@@ -269,6 +272,8 @@ class Maker {
   Form loop(Form form, const RecordShape& shape) {
     const std::span<const Row> rows = keep(rows_of(shape));
     form.rows = rows.data();
+    form.round_items = static_cast<std::uint32_t>(shape.items.size());
+    form.always = shape.always;
     form.count = static_cast<std::uint32_t>(rows.size());
     form.kind = Form::Kind::kLoop;
     return form;

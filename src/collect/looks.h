@@ -64,6 +64,7 @@ struct Row {
   std::uint32_t base{};  // … with this number
   std::uint32_t size{};  // of an access
   LoopStep step;
+  bool forward{};        // it gets on by a few bytes every round, and leaves out no granule
   bool in_last_round{};  // one of them happens in the last round, too …
   bool alike{};          // … and so do the others, or none does
   std::uint64_t last{};  // the last of these accesses in a round, packed
@@ -111,14 +112,20 @@ struct alignas(64) Form {
     const Lane* lanes;  // of a loop that gathers; as many as windows
   };
   ShapeId shape{};
-  std::uint32_t all{};  // a bit for each item
+  union {
+    std::uint32_t all{};        // a bit for each item
+    std::uint32_t round_items;  // of a loop: items of a round …
+  };
   std::uint16_t look_count{};
   std::uint16_t window_count{};
   std::uint8_t words{};  // behind the header
   std::uint8_t items{};
   Kind kind{};
-  bool has_frame{};       // an enter whose last word is its frame
-  FunctionId function{};  // of an enter or a leave
+  bool has_frame{};  // an enter whose last word is its frame
+  union {
+    FunctionId function{};  // of an enter or a leave
+    std::uint32_t always;   // … and of the last one
+  };
   std::uint32_t count{};  // of rows
   const Row* rows{};      // of a loop
   const Call* call{};     // of an enter; nullptr: its function has more than one segment

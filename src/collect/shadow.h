@@ -43,11 +43,8 @@ class Shadow {
     }
     // Of this granule, in the lowest byte, and the seven after it. Of those beyond the region: 0.
     std::uint64_t states(Address address) const {
-      std::uint64_t states;
-      std::memcpy(&states,
-                  reinterpret_cast<const void*>(states_of(address) + (address >> kGranuleBits)),
-                  sizeof states);
-      return states;
+      return load(
+          reinterpret_cast<const std::uint8_t*>(states_of(address) + (address >> kGranuleBits)));
     }
     std::uint64_t& word(Address address) const {
       return *reinterpret_cast<std::uint64_t*>(words_of(address) + (address & ~kInGranule));
@@ -69,6 +66,18 @@ class Shadow {
       const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
       return ((states(first) ^ state * kEach) & mask) == 0;
     }
+    // The same, inlined, for some dozens of them.
+    [[gnu::always_inline]] bool all_in_row(Address first, Address last, std::uint8_t state) const {
+      if (first >> kRegionBits != last >> kRegionBits) return all_of_many(first, last, state);
+      const std::uint64_t eight = state * kEach;
+      const auto* at =
+          reinterpret_cast<const std::uint8_t*>(states_of(first) + (first >> kGranuleBits));
+      std::uint64_t left = (last >> kGranuleBits) - (first >> kGranuleBits) + 1;
+      for (; left > kStates; left -= kStates, at += kStates) {
+        if (load(at) != eight) return false;
+      }
+      return ((load(at) ^ eight) & ~std::uint64_t{0} >> (64 - 8 * left)) == 0;
+    }
     // Whether they have this state, or 0.
     bool all_or_nothing(Address first, Address last, std::uint8_t state) const;
 
@@ -76,6 +85,11 @@ class Shadow {
     friend class Shadow;
     explicit View(std::uintptr_t* regions) : regions_(regions) {}
     bool all_of_many(Address first, Address last, std::uint8_t state) const;
+    static std::uint64_t load(const std::uint8_t* first) {
+      std::uint64_t states;
+      std::memcpy(&states, first, sizeof states);
+      return states;
+    }
     template <typename Others>
     bool none(Address first, Address last, Others others) const;
 

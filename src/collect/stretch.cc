@@ -340,16 +340,31 @@ struct Stretch::Judges {
     if (rounds - 1 >= LoopWalk::kMostRounds || !all_shared(form, record, rounds, shadow)) {
       return loop_slowly(record, to, form, in, shadow);
     }
-    const Execution all = Execution::of(form.shape, in.thread_, record);
-    in.accesses_ += accesses_of_loop(*in.filter_.shapes_[form.shape], all);
-    return put_down(all, record, to, form, in, shadow);
+    in.accesses_ += (rounds - 1) * form.round_items + form.always;
+    return put_down(Execution::of(form.shape, in.thread_, record), record, to, form, in, shadow);
   }
-  static bool all_shared(const Form& form, Words record, std::uint64_t rounds,
-                         Shadow::View shadow) {
-    for (const Row& row : std::span(form.rows, form.count)) {
-      if (!SharedFilter::all_shared(row, record, rounds, shadow)) return false;
+  [[gnu::always_inline]] static bool all_shared(const Form& form, Words record,
+                                                std::uint64_t rounds, Shadow::View shadow) {
+    const Row* row = form.rows;
+    for (const Row* const end = row + form.count; row != end; ++row) {
+      if (row->forward ? !all_shared_forward(*row, record, rounds, shadow)
+                       : !SharedFilter::all_shared(*row, record, rounds, shadow)) {
+        return false;
+      }
     }
     return true;
+  }
+  // The same for what most rows are.
+  [[gnu::always_inline]] static bool all_shared_forward(const Row& row, Words record,
+                                                        std::uint64_t rounds, Shadow::View shadow) {
+    static_assert(LoopWalk::kMostRounds < std::uint64_t{1} << (Shadow::kAddressBits - 8));
+    const std::uint64_t steps = rounds - (row.in_last_round ? 1 : 2);
+    if (steps == ~std::uint64_t{0}) return true;
+    const Address first = row.offset + record[row.base];
+    const Address last =
+        first + steps * static_cast<std::uint64_t>(row.step.distance) + (row.size - 1);
+    return Shadow::covers(first) && Shadow::covers(last) &&
+           shadow.all_in_row(first, last, SharedFilter::kShared);
   }
   [[gnu::noinline]] static Words loop_slowly(HEDDLE_JUDGE_ARGUMENTS) {
     in.to_ = to;
