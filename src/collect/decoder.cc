@@ -184,7 +184,16 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
   if (filter_ != nullptr) {
     place_events(out);
     Stretch stretch(*filter_, units_, thread_, state_->calls, words.data() + words.size());
-    return static_cast<std::size_t>(stretch.judge(words.data() + at) - words.data());
+    while (true) {
+      at = static_cast<std::size_t>(stretch.judge(words.data() + at) - words.data());
+      const std::size_t length = event_at(words, at);
+      if (length == 0) return at;
+      stretch.aside([&] {
+        event(words[at], words.subspan(at + 1, length - 1), out);
+        place_events(out);
+      });
+      at += length;
+    }
   }
   if (executions_ != nullptr) {
     place_events(out);
@@ -222,6 +231,14 @@ std::size_t Decoder::common_records(std::span<const std::uint64_t> words, std::s
     at += std::size_t{1} + slot->words;
   }
   return at;
+}
+
+// How many words the record has, if it is an event of the runtime's: locks and memory come between
+// segments all the time, and change nothing that a stretch depends on. Else 0.
+std::size_t Decoder::event_at(std::span<const std::uint64_t> words, std::size_t at) {
+  if (at >= words.size() || record_of(words[at]) != HEDDLE_REC_EVENT) return 0;
+  const std::size_t count = words_of(words[at]);
+  return count >= kEventWords && count < words.size() - at ? count + 1 : 0;
 }
 
 void Decoder::place_events(EventBuffer& out) {
@@ -299,10 +316,10 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
           continue;
         }
       }
-      calls.push_back({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
+      calls.push({.function = slot.id, .frame = slot.has_frame ? record[slot.words] : 0});
     } else if (slot.kind == HEDDLE_SLOT_LEAVE) {
       if (calls.empty() || calls.back().function != slot.id) break;
-      calls.pop_back();
+      calls.pop();
     } else if (slot.kind == HEDDLE_SLOT_LOOP) {
       // Loops of which something is wrong, and those of programs that do not know their level.
       const std::uint64_t rounds = record[1];
@@ -498,7 +515,7 @@ Result<std::size_t> Decoder::runtime_record(std::span<const std::uint64_t> words
   bool fits = true;
   switch (record_of(header)) {
     case HEDDLE_REC_EVENT:
-      fits = needs(3);
+      fits = needs(kEventWords);
       if (fits) event(header, rest, out);
       break;
     case HEDDLE_REC_SWITCH:
@@ -619,7 +636,7 @@ void Decoder::enter(const CompiledSlot& slot, const std::uint64_t* record, Event
 
 void Decoder::enter(FunctionId function, SiteId site, Address object, std::uint64_t frame,
                     EventBuffer& out) {
-  state_->calls.push_back({.function = function, .frame = frame});
+  state_->calls.push({.function = function, .frame = frame});
   Event* event = out.room(1);
   *event = Event{};
   event->kind = EventKind::kEnter;
@@ -651,7 +668,7 @@ void Decoder::resync(const CompiledSlot& slot, std::uint64_t frame, EventBuffer&
 
 void Decoder::pop_to(std::size_t depth, EventBuffer& out) {
   auto& calls = state_->calls;
-  for (; calls.size() > depth; calls.pop_back()) {
+  for (; calls.size() > depth; calls.pop()) {
     Event* event = out.room(1);
     *event = Event{};
     event->kind = EventKind::kLeave;

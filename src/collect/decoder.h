@@ -78,12 +78,13 @@ class Decoder {
 
  private:
   struct ThreadState {
-    std::vector<Activation> calls;
+    Activations calls;
     SiteId libcall{};
     std::uint32_t paused_item{};
   };
 
-  static constexpr std::size_t kBatch = 512;  // events, 16 KiB
+  static constexpr std::size_t kBatch = 512;     // events, 16 KiB
+  static constexpr std::size_t kEventWords = 3;  // of an event's record, at least
 
   // Decodes one record and returns the number of its words; 0: it begins a loop.
   Result<std::size_t> loop_record(const CompiledSlot& slot, std::span<const std::uint64_t> words);
@@ -96,6 +97,7 @@ class Decoder {
   std::size_t common_records(std::span<const std::uint64_t> words, std::size_t at,
                              EventBuffer& out);
   std::size_t executions(std::span<const std::uint64_t> words, std::size_t at);
+  static std::size_t event_at(std::span<const std::uint64_t> words, std::size_t at);
   void place_events(EventBuffer& out);
   bool full(const EventBuffer& out) const {
     return out.size() >= kBatch || (executions_ != nullptr && executions_->full());

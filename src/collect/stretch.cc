@@ -476,21 +476,30 @@ struct Stretch::Judges {
   }
 
   static Words enter(HEDDLE_JUDGE_ARGUMENTS) {
-    const std::ptrdiff_t left = in.end_ - record;
-    if (form.words >= left) [[unlikely]]
+    if (form.words >= in.end_ - record) [[unlikely]]
       return stop(record, to, in);
+    if (!in.calls_.has_room()) [[unlikely]]
+      return enter_deeper(record, to, form, in, shadow);
     const SiteId site = in.units_.site_of_flag(record[1]);
-    const Call* const call = form.call;
-    if (call != nullptr && call->is->leave_at < left &&
-        record[call->is->segment_at] == call->is->segment &&
-        record[call->is->leave_at] == call->is->leave) {
-      to = of_call(record, to, call->form, site, in, shadow);
-      return next(record + call->is->leave_at + 1, to, in, shadow);
-    }
-    in.calls_.push_back(
+    in.calls_.push_in_room(
         {.function = form.function, .frame = form.has_frame ? record[form.words] : 0});
     return put_down(Execution::of(form.shape, in.thread_, record, site), record, to, form, in,
                     shadow);
+  }
+  [[gnu::noinline]] static Words enter_deeper(HEDDLE_JUDGE_ARGUMENTS) {
+    in.calls_.make_room();
+    return enter(record, to, form, in, shadow);
+  }
+  // The enter of a function that has but one segment.
+  static Words enter_segment(HEDDLE_JUDGE_ARGUMENTS) {
+    const CompiledCall& call = *form.call->is;
+    if (call.leave_at >= in.end_ - record || record[call.segment_at] != call.segment ||
+        record[call.leave_at] != call.leave) {
+      return enter(record, to, form, in, shadow);
+    }
+    const SiteId site = in.units_.site_of_flag(record[1]);
+    to = of_call(record, to, form.call->form, site, in, shadow);
+    return next(record + call.leave_at + 1, to, in, shadow);
   }
   // A call in which nothing passed does not pass either.
   static Words leave(HEDDLE_JUDGE_ARGUMENTS) {
@@ -498,7 +507,7 @@ struct Stretch::Judges {
         in.calls_.back().function != form.function) [[unlikely]] {
       return stop(record, to, in);
     }
-    in.calls_.pop_back();
+    in.calls_.pop();
     const bool nothing_between =
         to != in.filter_.executions_.data() && to[-1].shape != 0 &&
         in.filter_.shapes_[to[-1].shape]->kind == RecordShape::Kind::kEnter;
@@ -567,7 +576,7 @@ Judge Stretch::judge_of(const Form& form) {
       return form.window_count < form.look_count ? Judges::of_segment<true>(form.window_count)
                                                  : Judges::of_segment<false>(form.look_count);
     case Form::Kind::kEnter:
-      return &Judges::enter;
+      return form.call != nullptr ? &Judges::enter_segment : &Judges::enter;
     case Form::Kind::kLeave:
       return &Judges::leave;
     case Form::Kind::kOther:
@@ -576,8 +585,8 @@ Judge Stretch::judge_of(const Form& form) {
   return &Judges::not_judged;
 }
 
-Stretch::Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread,
-                 std::vector<Activation>& calls, Words end)
+Stretch::Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread, Activations& calls,
+                 Words end)
     : thread_(thread),
       mine_(SharedFilter::state_of(thread) != SharedFilter::kSomebody
                 ? SharedFilter::state_of(thread)

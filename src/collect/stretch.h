@@ -18,7 +18,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace heddle::collect {
 
@@ -27,8 +26,7 @@ class Stretch {
   using Words = const std::uint64_t*;
 
   // `calls` are the thread's.
-  Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread, std::vector<Activation>& calls,
-          Words end);
+  Stretch(SharedFilter& filter, UnitTable& units, ThreadId thread, Activations& calls, Words end);
   Stretch(const Stretch&) = delete;
   Stretch& operator=(const Stretch&) = delete;
   ~Stretch() { pause(); }
@@ -36,6 +34,14 @@ class Stretch {
   // Judges one record after the other, from this one on. Returns the first one that takes the way
   // of all others.
   Words judge(Words record);
+
+  // Between two records, something that hands events to the filter.
+  template <typename Hand>
+  void aside(Hand hand) {
+    pause();
+    hand();
+    resume();
+  }
 
   // How forms of this kind, with so many looks and windows, are judged.
   static Judge judge_of(const Form& form);
@@ -65,7 +71,7 @@ class Stretch {
   Execution* to_ = nullptr;
 
   Words end_;
-  std::vector<Activation>& calls_;
+  Activations& calls_;
 
   SharedFilter& filter_;
   UnitTable& units_;
