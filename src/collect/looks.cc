@@ -246,9 +246,7 @@ class Maker {
       form.kind = Form::Kind::kManyItems;
       return form;
     }
-    form.items = static_cast<std::uint8_t>(shape.items.size());
-    form.all = shape.items.size() == Execution::kMostBits ? Execution::kAll
-                                                          : (std::uint32_t{1} << form.items) - 1;
+    count_items(form, shape);
     const std::span<const Look> looks = keep(looks_of(shape));
     form.looks = looks.data();
     form.look_count = static_cast<std::uint16_t>(looks.size());
@@ -289,15 +287,31 @@ class Maker {
     return form;
   }
 
-  // Of a segment that can be no execution.
-  Form ranges(const CompiledSlot& slot) const {
+  // One with too many items takes the way of all others.
+  Form ranges(const CompiledSlot& slot) {
     Form form;
-    const auto items = of_.unit.items_of(slot);
-    const bool only_sizes = std::none_of(items.begin(), items.end(), [](const CompiledItem& item) {
-      return item.no_address || item.outcome;
-    });
-    if (slot.kind == HEDDLE_SLOT_SEGMENT && only_sizes) form.kind = Form::Kind::kRanges;
+    if (slot.ranges == 0) return form;
+    const RecordShape& shape = *shapes_[slot.ranges];
+    if (shape.items.size() > Execution::kMostBits) return form;
+    std::vector<Range> ranges;
+    for (const ShapeItem& item : shape.items) {
+      ranges.push_back({.offset = item.event.address,
+                        .base = static_cast<std::uint16_t>(item.base),
+                        .size_word = static_cast<std::uint16_t>(item.size_word),
+                        .size = item.event.size,
+                        .last = LastAccess::pack(item.event, 1)});
+    }
+    form.ranges = keep(ranges).data();
+    form.shape = slot.ranges;
+    count_items(form, shape);
+    form.kind = Form::Kind::kRanges;
     return form;
+  }
+
+  static void count_items(Form& form, const RecordShape& shape) {
+    form.items = static_cast<std::uint8_t>(shape.items.size());
+    form.all = shape.items.size() == Execution::kMostBits ? Execution::kAll
+                                                          : (std::uint32_t{1} << form.items) - 1;
   }
 
   Forms::OfUnit& of_;

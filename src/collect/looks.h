@@ -33,6 +33,7 @@ struct LastAccess {
     return static_cast<std::uint64_t>(thread) << kThreadShift & kThreadBits;
   }
   static std::uint64_t at(Address address) { return address << 61; }
+  static std::uint64_t of_more_bytes(std::uint64_t more) { return more << 53; }
   static Event unpack(std::uint64_t word, Address granule);
 };
 
@@ -56,6 +57,20 @@ struct Window {
   std::uint64_t unlikely{};  // bits that no address of a begin has for which the states say it all
   std::uint64_t mask{};      // which of the eight states it is about
   const Look* looks{};       // the first
+};
+
+// What an item accesses whose segment has some sizes that are known only when it runs.
+struct Range {
+  Address offset{};           // added to the word …
+  std::uint16_t base{};       // … with this number
+  std::uint16_t size_word{};  // has the size, plus one; 0: it is known
+  std::uint32_t size{};
+  std::uint64_t last{};  // the access, packed, as if it were of one byte
+
+  // Of segments that were believed.
+  std::uint64_t size_in(const std::uint64_t* record) const {
+    return size_word != 0 ? record[size_word] - 1 : std::uint64_t{size};
+  }
 };
 
 // What an item of a loop touches from round to round, or several that touch the same.
@@ -109,7 +124,8 @@ struct alignas(64) Form {
   const Look* looks{};
   union {
     const Window* windows{};
-    const Lane* lanes;  // of a loop that gathers; as many as windows
+    const Lane* lanes;    // of a loop that gathers; as many as windows
+    const Range* ranges;  // as many as items
   };
   ShapeId shape{};
   union {

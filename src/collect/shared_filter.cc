@@ -157,19 +157,20 @@ void SharedFilter::piece_by_piece(const Execution& execution) {
 
 // A segment with sizes that only its record tells; what is nothing, or too much for one event, is
 // for others.
-bool SharedFilter::ranges(std::span<const CompiledItem> items, const std::uint64_t* words,
-                          ThreadId thread) {
+bool SharedFilter::ranges(const Execution& execution) {
   constexpr std::uint64_t kMost = 1u << 30;
-  for (const CompiledItem& item : items) {
-    if (size_of(item, words) - 1 >= kMost - 1) return false;
+  const RecordShape& shape = *shapes_[execution.shape];
+  for (const ShapeItem& item : shape.items) {
+    const std::uint64_t size = item.size_word != 0 ? execution.words[item.size_word] - 1 : 1;
+    if (size - 1 >= kMost - 1) return false;
   }
-  accesses_ += items.size();
-  for (const CompiledItem& item : items) {
+  accesses_ += shape.items.size();
+  for (const ShapeItem& item : shape.items) {
     Event event = item.event;
-    event.thread = thread;
-    event.address = item.event.address + words[item.base];
-    event.size = size_of(item, words) & (kMost - 1);
-    if (touch(event, event.address, thread)) events_.add(event);
+    event.thread = execution.who;
+    event.address = address_of(item, execution.words);
+    event.size = size_of(item, execution.words) & (kMost - 1);
+    if (touch(event, event.address, event.thread)) events_.add(event);
   }
   return true;
 }

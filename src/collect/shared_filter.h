@@ -62,11 +62,6 @@ class SharedFilter : public EventTaker {
   static constexpr Address kGranuleMask = 7;
   static constexpr std::size_t kRoom = 1024;  // executions that wait to be handed over, 24 KiB
 
-  // Of a segment whose record tells it, plus one, if it is not known before.
-  static std::uint64_t size_of(const CompiledItem& item, const std::uint64_t* words) {
-    return item.dynamic_size ? words[item.next - 1] - 1 : std::uint64_t{item.event.size};
-  }
-
   explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 4) {}
 
   // The execution of a segment, a call or a loop, whatever it touches.
@@ -76,7 +71,7 @@ class SharedFilter : public EventTaker {
   // A round of a loop that gathers, at these addresses, one for each lane.
   void round(std::span<const Lane> lanes, std::span<const Address> addresses,
              const Execution& execution);
-  bool ranges(std::span<const CompiledItem> items, const std::uint64_t* words, ThreadId thread);
+  bool ranges(const Execution& execution);
 
   bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);
   void piece_by_piece(const Execution& execution);

@@ -522,17 +522,49 @@ struct Stretch::Judges {
   }
 
   static Words ranges(HEDDLE_JUDGE_ARGUMENTS) {
-    if (form.words >= in.end_ - record) [[unlikely]]
+    const Words behind = record + 1 + form.words;
+    if (behind > in.end_) [[unlikely]]
       return stop(record, to, in);
-    const auto number = static_cast<std::size_t>(&form - in.slots_);
-    const auto items = in.unit_->items_of(in.unit_->slots[number]);
-    if (in.remember_ranges(items, record)) {
-      in.accesses_ += items.size();
-      return next(record + form.words + 1, to, in, shadow);
+    std::uint32_t passing = 0;
+    for (unsigned i = 0; i < form.items; ++i) {
+      if (!look_along(form.ranges[i], std::uint32_t{1} << i, record, in, shadow, passing)) {
+        return ranges_slowly(record, to, form, in, shadow);
+      }
     }
+    to = pass(to, form, in, record, 0, passing);
+    if (to >= in.room_end_) [[unlikely]]
+      return make_room(behind, to, in, shadow);
+    return next(behind, to, in, shadow);
+  }
+  // A few bytes, as look_at() does it.
+  [[gnu::always_inline]] static bool look_along(const Range& range, std::uint32_t item,
+                                                Words record, const Stretch& in,
+                                                Shadow::View shadow, std::uint32_t& passing) {
+    constexpr std::uint64_t kFew = 64;
+    const std::uint64_t size = range.size_in(record);
+    Address at = range.offset + record[range.base];
+    if (size - 1 >= kFew || !Shadow::covers(at) || !Shadow::covers(at + kFew)) return false;
+    for (std::uint64_t left = size; left != 0;) {
+      const std::uint64_t here =
+          std::min(left, SharedFilter::kGranuleMask + 1 - (at & SharedFilter::kGranuleMask));
+      const std::uint64_t last = range.last + LastAccess::of_more_bytes(here - 1);
+      const std::uint8_t state = shadow.state(at);
+      if (state == SharedFilter::kShared) {
+        passing |= item;
+      } else if (state == in.mine_) {
+        remember(in, shadow, last, at);
+      } else if (!take(in, shadow, last, at)) {
+        return false;
+      }
+      at += here;
+      left -= here;
+    }
+    return true;
+  }
+  [[gnu::noinline]] static Words ranges_slowly(HEDDLE_JUDGE_ARGUMENTS) {
     in.to_ = to;
     in.pause();
-    const bool taken = in.filter_.ranges(items, record, in.thread_);
+    const bool taken = in.filter_.ranges(Execution::of(form.shape, in.thread_, record));
     in.resume();
     if (!taken) return record;
     return next(record + form.words + 1, in.to_, in, shadow);
@@ -625,32 +657,6 @@ void Stretch::resume() {
 void Stretch::pause() {
   filter_.used_ = static_cast<std::size_t>(to_ - filter_.executions_.data());
   filter_.accesses_ += std::exchange(accesses_, 0);
-}
-
-bool Stretch::remember_ranges(std::span<const CompiledItem> items, Words words) const {
-  return std::all_of(items.begin(), items.end(),
-                     [&](const CompiledItem& item) { return remember_range(item, words); });
-}
-
-// A few bytes that are this thread's as before; false: they are not, or many.
-bool Stretch::remember_range(const CompiledItem& item, Words words) const {
-  constexpr std::uint64_t kFew = (Shadow::kStates - 1) << Shadow::kGranuleBits;
-  const std::uint64_t size = SharedFilter::size_of(item, words);
-  const Address address = item.event.address + words[item.base];
-  if (size - 1 >= kFew || !Shadow::covers(address)) return false;
-  const Shadow::View shadow = filter_.shadow_.view();
-  const Address end = address + size;
-  const auto granules = static_cast<unsigned>((end - 1) / 8 - address / 8 + 1);
-  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - 8 * granules);
-  if ((shadow.states(address) & mask) != (all_mine_ & mask) || mine_ == SharedFilter::kShared) {
-    return false;
-  }
-  for (Address at = address; at < end;) {
-    const Address next = std::min(end, (at | SharedFilter::kGranuleMask) + 1);
-    shadow.word(at) = LastAccess::pack(item.event, next - at) | last_ | LastAccess::at(at);
-    at = next;
-  }
-  return true;
 }
 
 }  // namespace heddle::collect

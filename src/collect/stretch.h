@@ -53,8 +53,6 @@ class Stretch {
   bool go_to_unit_of(std::uint64_t header);
   void resume();
   void pause();
-  bool remember_ranges(std::span<const CompiledItem> items, Words words) const;
-  bool remember_range(const CompiledItem& item, Words words) const;
 
   // Used for every record.
   std::uint64_t slots_begin_ = 0;
