@@ -39,9 +39,25 @@ uint32_t block_count() {
   return static_cast<uint32_t>(wanted < 2 ? 2 : wanted > 65536 ? 65536 : wanted);
 }
 
+void set_size(Region* region, uint32_t blocks) {
+  region->block_count = blocks;
+  region->mapped_bytes = HEDDLE_HEADER_BYTES + blocks * kBlockBytes;
+}
+
+// Gives the shared memory its size, or one that is smaller where there is a limit. Returns what
+// ftruncate does.
+long make_room(Region* region) {
+  const NoSizeSignal guard;
+  for (;;) {
+    const long sized =
+        raw_syscall(SYS_ftruncate, region->memory_fd, static_cast<long>(region->mapped_bytes));
+    if (sized == 0 || region->block_count < 4) return sized;
+    set_size(region, region->block_count / 2);
+  }
+}
+
 bool map_region(Region* region) {
-  region->block_count = block_count();
-  region->mapped_bytes = HEDDLE_HEADER_BYTES + region->block_count * kBlockBytes;
+  set_size(region, block_count());
   long mapping;
   if (region->private_memory) {
     mapping = raw_syscall(SYS_mmap, 0, static_cast<long>(region->mapped_bytes),
@@ -53,12 +69,9 @@ bool map_region(Region* region) {
       return false;
     }
     region->memory_fd = move_up(static_cast<int>(fd));
-    const NoSizeSignal guard;
-    const long sized =
-        raw_syscall(SYS_ftruncate, region->memory_fd, static_cast<long>(region->mapped_bytes));
-    if (sized < 0) {
+    if (const long sized = make_room(region); sized < 0) {
       say("no room for %lu bytes of shared memory (error %ld); the run is not recorded; "
-          "raise the limit on file sizes, or make it smaller with HEDDLE_OPTIONS=ring=N",
+          "raise the limit on file sizes",
           region->mapped_bytes, -sized);
       return false;
     }
