@@ -13,6 +13,11 @@ constexpr std::size_t kSmallCollect = 1024;
 // them should fit into the processor's cache.
 constexpr std::size_t kSetShare = 64;
 
+// What there may be more of before numbers are collected again, as a share of what there is: cells
+// are most of a large program's memory, units most of what collecting takes.
+constexpr std::size_t kUnitShare = 4;
+constexpr std::size_t kBlockShare = 8;
+
 // Units of cells that are next to each other are far from each other in memory.
 constexpr std::size_t kCellsAhead = 16;
 
@@ -525,11 +530,11 @@ void Online::collect_when_due() {
     blocks_.shrink([&](Cell cell) {
       return cell.unit > kNobody && cell.noted == 0 && (cell.input != 0 || !options_.inputs_only);
     });
-    const auto grown = [&](std::size_t bytes) {
-      return std::max(options_.collect_bytes, bytes + bytes / 4);
+    const auto grown = [&](std::size_t bytes, std::size_t share) {
+      return std::max(options_.collect_bytes, bytes + bytes / share);
     };
-    collect_units_at_ = grown(units_.unit_bytes());
-    collect_blocks_at_ = grown(blocks_.bytes());
+    collect_units_at_ = grown(units_.unit_bytes(), kUnitShare);
+    collect_blocks_at_ = grown(blocks_.bytes(), kBlockShare);
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
     collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());

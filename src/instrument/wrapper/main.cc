@@ -86,6 +86,10 @@ int main(int argc, char** argv) {
   pointers.reserve(command.size() + 1);
   for (std::string& word : command) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  // The compiler frees small pieces by the hundred thousand and asks for them again. If the C
+  // library keeps more of them at hand than its usual seven of a size, a large file takes a sixth
+  // less time.
+  if (intent.compiles) ::setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=5000", 0);
   ::execvp(pointers[0], pointers.data());
   return fail(program, "cannot run " + command[0] + ": " + std::strerror(errno) +
                            ": install the package clang-19");
