@@ -129,18 +129,6 @@ TEST_F(DecoderTest, WhatAUnitDidBeforeItWasUnloadedIsExecuted) {
   EXPECT_EQ(filtered.events, executed.events);
 }
 
-std::vector<Event> without_empty_calls(const std::vector<Event>& events) {
-  std::vector<Event> out;
-  for (const Event& event : events) {
-    if (event.kind == EventKind::kLeave && !out.empty() && out.back().kind == EventKind::kEnter) {
-      out.pop_back();
-    } else {
-      out.push_back(event);
-    }
-  }
-  return out;
-}
-
 TEST_F(DecoderTest, FilteredExecutionsAreFilteredEvents) {
   own_.symbols.emplace_back();
   const FunctionId f = function("f", Function::kMethod);

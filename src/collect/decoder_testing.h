@@ -92,6 +92,18 @@ inline std::map<ThreadId, std::vector<std::multiset<Step>>> by_thread(
   return steps;
 }
 
+inline std::vector<Event> without_empty_calls(const std::vector<Event>& events) {
+  std::vector<Event> out;
+  for (const Event& event : events) {
+    if (event.kind == EventKind::kLeave && !out.empty() && out.back().kind == EventKind::kEnter) {
+      out.pop_back();
+    } else {
+      out.push_back(event);
+    }
+  }
+  return out;
+}
+
 // A unit made by hand, as the plugin would make it, in a side region of its own.
 class DecoderTest : public ::testing::Test {
  protected:

@@ -1,4 +1,7 @@
+#include "base/test_seed.h"
 #include "collect/decoder_testing.h"
+
+#include <random>
 
 namespace heddle::collect {
 namespace {
@@ -107,6 +110,42 @@ TEST_F(JoinedTest, PassesTheFilterLikeItsParts) {
   EXPECT_EQ(passed, filtered(one_by_one(false)));
   EXPECT_EQ(brief({passed.end() - 5, passed.end()}),
             "0:enter(200,0) 0:r(208,8) 0:r(210,8) 0:leave(0,0) 0:w(8004,4)");
+}
+
+TEST_F(JoinedTest, PassesTheFilterAsEventsDo) {
+  const std::uint64_t joined = join();
+  const unsigned seed = test_seed();
+  SCOPED_TRACE("HEDDLE_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::size_t partly = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::uint64_t> words;
+    for (int i = 0; i < 100; ++i) {
+      // Memory that is used for a while, mostly by one thread, and mostly where words begin.
+      const auto address = [&]() -> std::uint64_t {
+        const std::uint64_t at = 0x1000 + i / 10 * 0x20u + random() % 0x60;
+        return random() % 8 == 0 ? at : at & ~std::uint64_t{7};
+      };
+      if (random() % 6 == 0) words.push_back(switch_to(static_cast<ThreadId>(random() % 2 * 300)));
+      words.push_back(joined);
+      for (int word = 0; word < 6; ++word) words.push_back(address());
+    }
+    catalog_ = {};
+    const std::vector<Event> events = decode(words);
+    Taken executed;
+    const auto filter = shared_filter(executed);
+    catalog_ = {};
+    ASSERT_TRUE(filter_all(decoder(), after_unit(words), *filter).ok());
+    Taken expected;
+    const auto after = shared_filter(expected);
+    after->on(events, 0);
+    ASSERT_EQ(by_granule(executed.events), by_granule(expected.events));
+    ASSERT_EQ(by_thread(without_empty_calls(executed.events)),
+              by_thread(without_empty_calls(expected.events)));
+    ASSERT_EQ(filter->accesses(), after->accesses());
+    partly += executed.events.size() < events.size() && executed.in_executions != 0 ? 1 : 0;
+  }
+  EXPECT_GT(partly, 100u);
 }
 
 // Before the second access of the second call: its site is that of the first call's, too.

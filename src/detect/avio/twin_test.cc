@@ -202,6 +202,10 @@ class Executed {
         case 2:
           gathering_loop(body);
           break;
+        case 3:
+        case 4:
+          joined(body);
+          break;
         default:
           segment(body);
       }
@@ -222,7 +226,7 @@ class Executed {
         ordinal += finder.execute_loop(execution, *step.shape, ordinal, 0);
       } else {
         finder.execute(execution, *step.shape, ordinal, 0);
-        ordinal += step.shape->items.size();
+        ordinal += length(*step.shape);
       }
     }
     EXPECT_EQ(ordinal, events.size());
@@ -259,7 +263,7 @@ class Executed {
           continue;
         }
         finder.execute_expected(finder.pattern(execution), execution, shape, ordinal, 0);
-        ordinal += shape.items.size();
+        ordinal += length(shape);
       }
       if (expected == 0) {  // of a loop, somebody left out a few accesses
         ASSERT_EQ(shapes[next.shape]->kind, RecordShape::Kind::kLoop);
@@ -275,8 +279,14 @@ class Executed {
   std::vector<Event> others;  // those that are not accesses
   std::size_t loops = 0;
   std::size_t ranges = 0;
+  std::size_t calls = 0;
 
  private:
+  // In events, of what is no loop.
+  static std::size_t length(const RecordShape& shape) {
+    return shape.items.size() + 2 * shape.calls.size();
+  }
+
   struct Step {
     ThreadId thread{};
     std::unique_ptr<RecordShape> shape;  // null: the next event
@@ -315,6 +325,25 @@ class Executed {
       made.shape->items.push_back(item);
     }
     return made;
+  }
+
+  // A joined record: some of its accesses are made in calls.
+  void joined(const std::vector<Event>& body) {
+    Step& made = step(body, 1);
+    RecordShape& shape = *made.shape;
+    shape.kind = RecordShape::Kind::kJoined;
+    for (std::uint32_t at = below(3); at < body.size(); at += below(2)) {
+      const std::uint32_t end = at + 1 + below(static_cast<unsigned>(body.size()) - at);
+      shape.calls.push_back({.function = 1, .site = 1 + below(kSites), .begin = at, .end = end});
+      at = end;
+    }
+    calls += shape.calls.size();
+    const Execution execution = made.execution(1);
+    walk_items(
+        shape, execution,
+        [&](const ShapeCall& call) { events.push_back(enter_of(call, execution)); },
+        [&](std::size_t i) { events.push_back(body[i]); },
+        [&](const ShapeCall& call) { events.push_back(leave_of(call, execution)); });
   }
 
   // Some leave the sizes of some accesses to the record.
@@ -420,6 +449,7 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
   std::size_t total = 0;
   std::size_t loops = 0;
   std::size_t ranges = 0;
+  std::size_t calls = 0;
   for (int round = 0; round < 10'000; ++round) {
     const Executed executed(random, executed_shape(random, round));
     const unsigned granule = random() % 4 == 0 ? 8 : 1;
@@ -434,11 +464,13 @@ TEST(AvioTwin, ExecutionsGiveTheTriplesOfTheirEvents) {
     total += expected.size();
     loops += executed.loops;
     ranges += executed.ranges;
+    calls += executed.calls;
     ASSERT_EQ(sink.out, expected) << "round " << round << "\n" << print(executed.events);
   }
   EXPECT_GT(total, 20'000u) << "the traces must contain what is compared";
   EXPECT_GT(loops, 5'000u);
   EXPECT_GT(ranges, 5'000u);
+  EXPECT_GT(calls, 5'000u);
 }
 
 // How often each case was found with each line of P, R and I.
@@ -480,6 +512,7 @@ TEST(AvioTwin, ExecutionsGiveTheCountsOfTheirEvents) {
   Catalog catalog;
   catalog.sites.resize(kSites + 1);
   for (SiteId site = 0; site <= kSites; ++site) catalog.sites[site].line = site;
+  catalog.functions.resize(2);
   std::uint64_t total = 0;
   for (int round = 0; round < 2'000; ++round) {
     const Executed executed(random, executed_shape(random, round));
