@@ -133,40 +133,32 @@ inline Event segment_of(std::uint32_t segment, ThreadId thread) {
   return event;
 }
 
+inline Event call_event(EventKind kind, const Execution& execution, std::uint32_t function) {
+  Event event;
+  event.kind = kind;
+  event.thread = execution.who;
+  event.value = function;
+  return event;
+}
 // The Enter of an enter or a call, and the Leave of a leave or a call.
 inline Event enter_of(const RecordShape& shape, const Execution& execution) {
-  Event event;
-  event.kind = EventKind::kEnter;
-  event.thread = execution.who;
-  event.value = shape.id;
+  Event event = call_event(EventKind::kEnter, execution, shape.id);
   event.site = execution.site;
   event.address = shape.has_object ? execution.words[2] : 0;
   return event;
 }
 inline Event leave_of(const RecordShape& shape, const Execution& execution) {
-  Event event;
-  event.kind = EventKind::kLeave;
-  event.thread = execution.who;
-  event.value = shape.id;
-  return event;
+  return call_event(EventKind::kLeave, execution, shape.id);
 }
-
-// Of a call of a joined record.
+// Those of a call of a joined record.
 inline Event enter_of(const ShapeCall& call, const Execution& execution) {
-  Event event;
-  event.kind = EventKind::kEnter;
-  event.thread = execution.who;
-  event.value = call.function;
+  Event event = call_event(EventKind::kEnter, execution, call.function);
   event.site = call.site;
   event.address = call.object != 0 ? execution.words[call.object] : 0;
   return event;
 }
 inline Event leave_of(const ShapeCall& call, const Execution& execution) {
-  Event event;
-  event.kind = EventKind::kLeave;
-  event.thread = execution.who;
-  event.value = call.function;
-  return event;
+  return call_event(EventKind::kLeave, execution, call.function);
 }
 
 // The items of an execution that is no loop, with the calls of a joined one around them, in order:
