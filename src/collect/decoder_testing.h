@@ -251,6 +251,24 @@ class DecoderTest : public ::testing::Test {
     return out;
   }
 
+  // Through the filter passes the same from the records and from their events. `passed`: from the
+  // records; returns how many events these stand for.
+  std::size_t filter_both_ways(const std::vector<std::uint64_t>& words, Taken& passed) {
+    catalog_ = {};
+    const std::vector<Event> events = decode(words);
+    const auto filter = shared_filter(passed);
+    catalog_ = {};
+    EXPECT_TRUE(filter_all(decoder(), after_unit(words), *filter).ok());
+    Taken from_events;
+    const auto after = shared_filter(from_events);
+    after->on(events, 0);
+    EXPECT_EQ(by_thread(without_empty_calls(passed.events)),
+              by_thread(without_empty_calls(from_events.events)));
+    EXPECT_EQ(by_granule(passed.events), by_granule(from_events.events));
+    EXPECT_EQ(filter->accesses(), after->accesses());
+    return events.size();
+  }
+
   static LayoutItem word() { return {}; }
   static LayoutItem symbol(std::int64_t offset) {
     LayoutItem item;
