@@ -277,7 +277,7 @@ bool SharedFilter::remember(const Way& way, std::uint32_t size, std::uint8_t min
 bool SharedFilter::share_rows(const Form& form, const Execution& execution) {
   constexpr std::size_t kMostRows = 16;
   const std::uint64_t rounds = execution.words[1];
-  if (form.count > kMostRows) return false;
+  if (form.count > kMostRows || rounds - 1 >= LoopWalk::kMostRounds) return false;
   Way ways[kMostRows];
   for (std::size_t i = 0; i < form.count; ++i) {
     if (!way_of(form.rows[i], execution.words, rounds, ways[i])) return false;

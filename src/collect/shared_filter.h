@@ -10,8 +10,9 @@
 // Everything else passes. A new block of memory starts without a past. What passes
 // has ordinals of its own.
 //
-// Executions stay executions, less the items that do not pass (looks.h). A loop passes as a whole
-// when all that it touches is shared. Of executions, calls in which nothing passes do not pass
+// Executions stay executions, less the items that do not pass (looks.h). What a loop takes from
+// other threads becomes shared before it runs, and it passes as a whole when all that it touches is
+// shared then. Of executions, calls in which nothing passes do not pass
 // either.
 #pragma once
 
@@ -64,14 +65,15 @@ class SharedFilter : public EventTaker {
 
   explicit SharedFilter(EventTaker& next) : next_(next), executions_(kRoom + 4) {}
 
-  // The execution of a segment, a call or a loop, whatever it touches.
+  // The execution of a segment, a call or a joined record, whatever it touches.
   void segment(const Form& form, const Execution& execution);
-  // Both: false: it takes the way of all others.
+  // That of a loop, or of a segment with sizes that its record tells. False: it takes the way of
+  // all others.
   bool loop(const Form& form, const Execution& execution);
+  bool ranges(const Execution& execution);
   // A round of a loop that gathers, at these addresses, one for each lane.
   void round(std::span<const Lane> lanes, std::span<const Address> addresses,
              const Execution& execution);
-  bool ranges(const Execution& execution);
 
   bool look(std::span<const Look> looks, const Execution& execution, std::uint32_t* passing);
   void piece_by_piece(const Execution& execution);

@@ -138,16 +138,19 @@ struct Stretch::Judges {
     return next(record, to, in, shadow);
   }
 
-  // Goes on after something that may have put down executions by itself.
-  [[gnu::noinline]] static Words resume(Words record, Stretch& in, Shadow::View shadow) {
-    in.resume();
-    return next(record, in.to_, in, shadow);
+  // Something that may put down executions by itself. Returns where the next one is put down.
+  template <typename Judge>
+  static Execution* aside(Execution* to, Stretch& in, Judge judge) {
+    in.to_ = to;
+    in.aside(judge);
+    return in.to_;
+  }
+  [[gnu::noinline]] static Execution* with_room(Execution* to, Stretch& in) {
+    return aside(to, in, [] {});
   }
   [[gnu::noinline]] static Words make_room(Words record, Execution* to, Stretch& in,
                                            Shadow::View shadow) {
-    in.to_ = to;
-    in.pause();
-    return resume(record, in, shadow);
+    return next(record, with_room(to, in), in, shadow);
   }
 
   static Words not_judged(Words record, Execution* to, const Form&, Stretch& in, Shadow::View) {
@@ -167,10 +170,8 @@ struct Stretch::Judges {
   }
   [[gnu::noinline]] static Words slowly(HEDDLE_JUDGE_ARGUMENTS) {
     if (form.words >= in.end_ - record) return stop(record, to, in);
-    in.to_ = to;
-    in.pause();
-    segment(form, in, record, 0);
-    return resume(record + form.words + 1, in, shadow);
+    to = aside(to, in, [&] { segment(form, in, record, 0); });
+    return next(record + form.words + 1, to, in, shadow);
   }
 
   // `last`: of the look or the lane.
@@ -245,11 +246,9 @@ struct Stretch::Judges {
     return true;
   }
 
-  // Another thread's granule becomes everybody's, and that thread's last access passes. nullptr: it
-  // may be this thread's.
+  // Another thread's granule becomes everybody's, and that thread's last access passes.
   static Execution* share(Stretch& in, Address address, Execution* to) {
     SharedFilter& filter = in.filter_;
-    if (!filter.is_others(address, in.thread_)) return nullptr;
     filter.share(address);
     filter.placed_ = filter.events_.size();
     if (to != filter.executions_.data() && to[-1].shape == 0) {
@@ -258,10 +257,6 @@ struct Stretch::Judges {
     }
     *to = Execution::events(1);
     return to + 1;
-  }
-  // Or, of one of the many threads without a state of their own, this thread's.
-  static bool is_anothers(std::uint8_t state, const Stretch& in) {
-    return state != SharedFilter::kShared && state != in.mine_ && state != SharedFilter::kUntouched;
   }
 
   [[gnu::always_inline]] static Execution* pass(Execution* to, const Form& form, Stretch& in,
@@ -316,20 +311,10 @@ struct Stretch::Judges {
     std::uint32_t passing = 0;
     if (form.kind == Form::Kind::kManyItems ||
         !look_through(form.windows, form.window_count, words, in, shadow, passing)) {
-      in.to_ = to;
-      in.pause();
-      segment(form, in, words, site);
-      in.resume();
-      return in.to_;
+      return aside(to, in, [&] { segment(form, in, words, site); });
     }
     to = pass(to, form, in, words, site, passing);
     return to < in.room_end_ ? to : with_room(to, in);
-  }
-  [[gnu::noinline]] static Execution* with_room(Execution* to, Stretch& in) {
-    in.to_ = to;
-    in.pause();
-    in.resume();
-    return in.to_;
   }
 
   // A loop of which nothing is private passes as a whole.
@@ -367,12 +352,11 @@ struct Stretch::Judges {
            shadow.all_in_row(first, last, SharedFilter::kShared);
   }
   [[gnu::noinline]] static Words loop_slowly(HEDDLE_JUDGE_ARGUMENTS) {
-    in.to_ = to;
-    in.pause();
-    const bool taken = in.filter_.loop(form, Execution::of(form.shape, in.thread_, record));
-    in.resume();
-    if (!taken) return record;
-    return next(record + 1 + form.words, in.to_, in, shadow);
+    bool taken = false;
+    to = aside(to, in, [&] {
+      taken = in.filter_.loop(form, Execution::of(form.shape, in.thread_, record));
+    });
+    return taken ? next(record + 1 + form.words, to, in, shadow) : record;
   }
 
   // A loop that gathers: all of it passes, or it is judged round by round.
@@ -387,7 +371,7 @@ struct Stretch::Judges {
     bool passes = loop.all_shared(shadow);
     if (!passes) {
       const std::size_t events = in.filter_.events_.size();
-      to = share_all(loop, to, in, shadow);
+      to = share_all(loop, to, in);
       passes = in.filter_.events_.size() != events && loop.all_shared(shadow);
     }
     if (passes) {
@@ -403,13 +387,10 @@ struct Stretch::Judges {
   }
 
   // What is another thread's becomes everybody's before the loop runs.
-  [[gnu::noinline]] static Execution* share_all(Gathering& loop, Execution* to, Stretch& in,
-                                                Shadow::View shadow) {
+  [[gnu::noinline]] static Execution* share_all(Gathering& loop, Execution* to, Stretch& in) {
     for (loop.begin(); !loop.ended() && loop.find_addresses(); loop.go_on()) {
       for (const Address address : loop.addresses()) {
-        if (!is_anothers(shadow.state(address), in)) continue;
-        Execution* const shared = share(in, address, to);
-        if (shared != nullptr) to = shared;
+        if (in.filter_.is_others(address, in.thread_)) to = share(in, address, to);
       }
     }
     return to;
@@ -429,19 +410,12 @@ struct Stretch::Judges {
       *to++ = rounds(first, round, items);
       if (to >= in.room_end_) to = with_room(to, in);
     };
-    const auto aside = [&](auto judge) {
-      in.to_ = to;
-      in.pause();
-      judge();
-      in.resume();
-      to = in.to_;
-      items = 0;
-    };
     for (loop.begin(); !loop.ended(); loop.go_on()) {
       if (!loop.find_addresses()) [[unlikely]] {
         put_down_until(loop.round());
-        aside([&] { in.filter_.loop(form, rounds(loop.round(), loop.rounds(), Execution::kAll)); });
-        return to;
+        return aside(to, in, [&] {
+          in.filter_.loop(form, rounds(loop.round(), loop.rounds(), Execution::kAll));
+        });
       }
       std::uint32_t passing = 0;
       const bool judged = look_at_lanes(loop.lanes(), loop.addresses(), in, shadow, passing);
@@ -451,10 +425,11 @@ struct Stretch::Judges {
       first = loop.round();
       items = passing;
       if (judged) continue;
-      aside([&] {
+      to = aside(to, in, [&] {
         in.filter_.accesses_ += loop.items();
         in.filter_.round(loop.lanes(), loop.addresses(), rounds(first, first + 1, 0));
       });
+      items = 0;
     }
     put_down_until(loop.rounds());
     return to;
@@ -562,12 +537,10 @@ struct Stretch::Judges {
     return true;
   }
   [[gnu::noinline]] static Words ranges_slowly(HEDDLE_JUDGE_ARGUMENTS) {
-    in.to_ = to;
-    in.pause();
-    const bool taken = in.filter_.ranges(Execution::of(form.shape, in.thread_, record));
-    in.resume();
-    if (!taken) return record;
-    return next(record + form.words + 1, in.to_, in, shadow);
+    bool taken = false;
+    to = aside(to, in,
+               [&] { taken = in.filter_.ranges(Execution::of(form.shape, in.thread_, record)); });
+    return taken ? next(record + 1 + form.words, to, in, shadow) : record;
   }
 
   template <bool kWindows>

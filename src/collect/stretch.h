@@ -17,7 +17,6 @@
 #include "trace/execution.h"
 
 #include <cstdint>
-#include <span>
 
 namespace heddle::collect {
 

@@ -80,7 +80,7 @@ class TripleFinder {
     }
     execute_from(pattern.row, pattern, joined, shape, ordinal);
   }
-  // One alone, of the thread whose turn it is; it makes no calls.
+  // One alone, of the thread whose turn it is; its calls have no context.
   void execute(const Execution& segment, const RecordShape& shape, EventOrdinal ordinal,
                ContextId context);
   // Returns the number of accesses.
