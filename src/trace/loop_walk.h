@@ -68,6 +68,9 @@ class LoopWalk {
   std::uint32_t rest() const { return rest_; }
   std::span<const Moving> items() const { return moving_; }
   std::uint64_t accesses() const { return rounds() * moving_.size() + rest_; }
+  // What was gathered in the next round, and in those after it: so many words each.
+  const std::uint64_t* gathered() const { return gathered_.data() + round_ * round_words_; }
+  std::uint64_t round_words() const { return round_words_; }
 
   // Calls `access(std::size_t item, Address)` for about `most` accesses, in order; the last round
   // that is begun is finished.

@@ -34,7 +34,7 @@ std::size_t TripleFinder::expect(std::span<const Execution> executions,
     }
     if (items > kMostItems) break;
     ++count;
-    if (pattern.simple) to = shadow_.find(pattern, next.words, to);
+    if (pattern.simple) to = shadow_.find(pattern.touches, next.words, to);
   }
   shadow_.ask_for_histories({places_.data(), to});
   return count;
@@ -45,7 +45,7 @@ void TripleFinder::execute(const Execution& segment, const RecordShape& shape, E
   make_room(ordinal);
   Pattern& pattern = patterns_.of(segment.shape, shape);
   next_place_ = places_.data();
-  if (pattern.simple) shadow_.find(pattern, segment.words, next_place_);
+  if (pattern.simple) shadow_.find(pattern.touches, segment.words, next_place_);
   execute_expected(pattern, segment, shape, ordinal, context);
 }
 
@@ -72,7 +72,31 @@ void TripleFinder::one_by_one(const RecordShape& segment, const std::uint64_t* w
       call);
 }
 
-// A few rounds at a time: all of them at once where everything stays with this thread.
+bool TripleFinder::follow(const Pattern& pattern, std::uint64_t rounds, Stamp first) {
+  const Stamp round_length = Stamp{pattern.items} << kOrdinalShift;
+  const std::uint64_t* const words = loop_.gathered();
+  const std::uint64_t length = loop_.round_words();
+  if (rounds == 0 || !shadow_.follows() || !pattern.by_lanes) return false;
+  if (!lanes_.set(pattern.moving, loop_.items(), rounds)) return false;
+  if (lanes_.meet(pattern.gathered, words, length, rounds)) return false;
+  for (const Lane& lane : lanes_.all()) shadow_.follow(lane, rounds, first, round_length);
+  if (!pattern.gathered.empty()) {
+    Stamp** to = places_.data();
+    for (std::uint64_t n = 0; n < rounds; ++n) {
+      to = shadow_.find(pattern.gathered, words + n * length, to);
+    }
+    shadow_.ask_for_histories({places_.data(), to});
+    to = places_.data();
+    for (std::uint64_t n = 0; n < rounds; ++n) {
+      to = shadow_.execute(pattern.gathered, words + n * length, first + n * round_length, to);
+    }
+  }
+  loop_.skip(rounds);
+  return true;
+}
+
+// Many rounds at a time, touch by touch, where that can be; else a few at a time, all of them at
+// once where everything stays with this thread.
 std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShape& shape,
                                          EventOrdinal ordinal, ContextId context) {
   constexpr std::uint64_t kRounds = 64;
@@ -95,13 +119,18 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
   }
   std::uint64_t done = 0;
   while (loop_.under_way()) {
-    const std::uint64_t rounds = std::min(loop_.rounds(), kRounds);
-    if (ordinal + done + (rounds + 1) * pattern.items - base_ > kMaxOrdinal ||
+    const std::uint64_t many = std::min(loop_.rounds(), kMostRounds);
+    if (ordinal + done + (many + 1) * pattern.items - base_ > kMaxOrdinal ||
         spots_.full(pattern.items)) {
       start_over(ordinal + done);
     }
     const SpotId row = this->row(pattern, loop.shape, shape, context);
     const Stamp first = make_stamp(ordinal + done - base_, row);
+    if (as_a_whole && follow(pattern, many, first)) {
+      done += many * pattern.items;
+      continue;
+    }
+    const std::uint64_t rounds = std::min(many, kRounds);
     if (rounds != 0 && as_a_whole && shadow_.stays(pattern, loop_.items(), rounds, first)) {
       loop_.skip(rounds);
       done += rounds * pattern.items;
@@ -120,17 +149,24 @@ std::uint64_t TripleFinder::execute_loop(const Execution& loop, const RecordShap
   return done;
 }
 
-// A few rounds at a time: what all of them touch is found before it is touched.
+// A few rounds at a time: what all of them touch is found before it is touched. Only what is
+// gathered takes that way where that can be told apart.
 std::uint64_t TripleFinder::execute_rounds(const Execution& loop, const RecordShape& shape,
                                            EventOrdinal ordinal, ContextId context) {
   Pattern& pattern = patterns_.known(loop.shape);
   const std::size_t length = 1 + std::size_t{pattern.items};
   const std::uint64_t most = kPlaces / std::max<std::size_t>(pattern.touches.size(), 1);
+  const std::uint64_t most_gathered = kPlaces / std::max<std::size_t>(pattern.gathered.size(), 1);
   round_words_.resize((most + 1) * length);
   std::uint64_t done = 0;
   while (loop_.under_way()) {
     make_room(ordinal + done);
     const SpotId row = this->row(pattern, loop.shape, shape, context);
+    const std::uint64_t many = std::min(loop_.rounds(), most_gathered);
+    if (follow(pattern, many, make_stamp(ordinal + done - base_, row))) {
+      done += many * pattern.items;
+      continue;
+    }
     const std::uint64_t rounds = std::min(loop_.rounds(), most);
     const std::uint32_t rest = loop_.rest();
     std::uint64_t* words = round_words_.data();
@@ -138,7 +174,7 @@ std::uint64_t TripleFinder::execute_rounds(const Execution& loop, const RecordSh
     const auto access = [&](std::size_t item, Address address) {
       words[1 + item] = address - shape.items[item].event.address;
       if (item + 1 != pattern.items) return;
-      to = shadow_.find(pattern, words, to);
+      to = shadow_.find(pattern.touches, words, to);
       words += length;
     };
     loop_.walk(access, rounds * pattern.items);
@@ -147,7 +183,7 @@ std::uint64_t TripleFinder::execute_rounds(const Execution& loop, const RecordSh
     words = round_words_.data();
     for (std::uint64_t round = 0; round < rounds; ++round, words += length) {
       const Stamp first = make_stamp(ordinal + done - base_, row);
-      next_place_ = shadow_.execute(pattern, words, first, next_place_);
+      next_place_ = shadow_.execute(pattern.touches, words, first, next_place_);
       done += pattern.items;
     }
     for (std::uint32_t i = 0; i < rest && !loop_.under_way(); ++i) {

@@ -5,6 +5,7 @@
 // Free.
 #pragma once
 
+#include "detect/avio/lanes.h"
 #include "detect/avio/patterns.h"
 #include "detect/avio/shadow.h"
 #include "detect/avio/spots.h"
@@ -117,7 +118,7 @@ class TripleFinder {
       return learns_ ? one_by_one(shape, segment.words, first)
                      : touch_by_touch(pattern, segment.words, first);
     }
-    next_place_ = shadow_.execute(pattern, segment.words, first, next_place_);
+    next_place_ = shadow_.execute(pattern.touches, segment.words, first, next_place_);
   }
   // The spots of the pattern's items, for the thread whose turn it is.
   SpotId row(Pattern& pattern, ShapeId id, const RecordShape& shape, ContextId context) {
@@ -132,6 +133,8 @@ class TripleFinder {
     pattern.actor = actor_;
     pattern.context = context;
   }
+  // So many rounds of loop_, if what they touch can be followed touch by touch.
+  bool follow(const Pattern& pattern, std::uint64_t rounds, Stamp first);
   // What is left of loop_, a round of which is a simple pattern.
   std::uint64_t execute_rounds(const Execution& loop, const RecordShape& shape,
                                EventOrdinal ordinal, ContextId context);
@@ -147,6 +150,7 @@ class TripleFinder {
   Spots spots_;
   Patterns patterns_;
   LoopWalk loop_;
+  Lanes lanes_;
   std::vector<std::uint64_t> round_words_;
   Shadow shadow_;
   // What the executions that are expected touch; which is next.

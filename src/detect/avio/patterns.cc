@@ -40,6 +40,19 @@ RecordShape round_of(const RecordShape& loop) {
   return round;
 }
 
+void tell_lanes(const RecordShape& loop, Pattern& pattern) {
+  pattern.by_lanes = true;
+  for (PatternTouch touch : pattern.touches) {
+    if (!loop.steps[touch.first].gathered) {
+      pattern.by_lanes = pattern.by_lanes && touch.size == touch.whole;
+      pattern.moving.push_back(touch);
+      continue;
+    }
+    touch.base = loop.items[touch.first].base - 1u - loop.words;
+    pattern.gathered.push_back(touch);
+  }
+}
+
 // An Enter and a Leave have numbers, too.
 std::vector<std::uint32_t> numbers_in_row(const RecordShape& shape) {
   std::vector<std::uint32_t> numbers;
@@ -56,6 +69,7 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
   if (shape.round_words != 0) {
     compile(round_of(shape), pattern);
     pattern.kind = shape.kind;
+    tell_lanes(shape, pattern);
     return;
   }
   pattern.known = true;
@@ -98,6 +112,7 @@ void Patterns::compile(const RecordShape& shape, Pattern& pattern) const {
   for (PatternTouch& touch : pattern.touches) prepare(touch);
   pattern.items = static_cast<std::uint32_t>(shape.items.size() + 2 * shape.calls.size());
   pattern.simple = simple_ && !loop && pattern.touches.size() <= Pattern::kMostTouches;
+  if (loop) tell_lanes(shape, pattern);
 }
 
 }  // namespace heddle::avio

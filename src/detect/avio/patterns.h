@@ -57,6 +57,12 @@ struct Pattern {
   std::uint32_t items{};
   std::vector<PatternTouch> touches;  // by their first items
 
+  // Of a loop: its touches that move, and those that each round tells, with the numbers of the
+  // round's own words. `by_lanes`: each of them is one location in every round.
+  bool by_lanes{};
+  std::vector<PatternTouch> moving;
+  std::vector<PatternTouch> gathered;
+
   // The spots of the execution before: of the first item, for that thread in that context; of a
   // call, outside of it, and from that site.
   SpotId row{};

@@ -24,6 +24,7 @@
 
 #include "detect/avio/granules.h"
 #include "detect/avio/history.h"
+#include "detect/avio/lanes.h"
 #include "detect/avio/pages.h"
 #include "detect/avio/pair_log.h"
 #include "detect/avio/passages.h"
@@ -72,10 +73,10 @@ class Shadow {
   // Where the locations are that an execution touches, as far as that can be told from their
   // addresses, when locations are exact bytes. They are about to be accessed: most of the time of
   // an access is waiting for its state, unless somebody asked for it early.
-  [[gnu::always_inline]] Stamp** find(const Pattern& segment, const std::uint64_t* words,
-                                      Stamp** to) {
+  [[gnu::always_inline]] Stamp** find(std::span<const PatternTouch> touches,
+                                      const std::uint64_t* words, Stamp** to) {
     std::byte* const* const table = pages_.table();
-    for (const PatternTouch& touch : segment.touches) {
+    for (const PatternTouch& touch : touches) {
       const Address address = touch.offset + words[touch.base];
       Stamp* found = &nowhere_;
       if ((address & touch.unlikely) == 0) [[likely]] {
@@ -102,12 +103,12 @@ class Shadow {
     }
   }
   // The execution. `first` is its first access.
-  [[gnu::always_inline]] Stamp** execute(const Pattern& segment, const std::uint64_t* words,
-                                         Stamp first, Stamp** found) {
+  [[gnu::always_inline]] Stamp** execute(std::span<const PatternTouch> touches,
+                                         const std::uint64_t* words, Stamp first, Stamp** found) {
     const Stamp turn = turn_;
     const Actor actor = actor_;
     const Spot* const spots = spots_.data();
-    for (const PatternTouch& touch : segment.touches) {
+    for (const PatternTouch& touch : touches) {
       Stamp* const last = *found++;
       const Stamp now = first + touch.now;
       const Stamp before = *last;
@@ -137,6 +138,11 @@ class Shadow {
   // accessed in this turn before. `words` is the loop's record.
   bool stays_in_turn(const Pattern& pattern, const RecordShape& loop, const std::uint64_t* words,
                      std::uint64_t rounds, Stamp first) const;
+
+  // Whether the touches of a loop may be followed one after the other (avio/lanes.h); and so many
+  // rounds of one of them.
+  bool follows() const { return pairs_ == nullptr && granules_.size == 1; }
+  void follow(const Lane& lane, std::uint64_t rounds, Stamp first, Stamp round_length);
 
   // For an access that is about to come. Inlined, because the compiler takes a function that does
   // nothing but prefetch for one that does nothing.
@@ -226,7 +232,14 @@ class Shadow {
   Touch touch(Stamp stamp) const;
 
   struct Sweep;
+  template <typename Go>
+  bool sweep(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
+             Stamp first, Stamp round_length, Go go) const;
   bool stays(Location location, const Sweep& sweep) const;
+  bool stays_at_once(Location location, const Sweep& sweep) const;
+  std::uint64_t stays_one_by_one(Location location, const Sweep& sweep) const;
+  void follow(Address address, Location location, Sweep sweep);
+  std::uint64_t pass_together(Location place, const Sweep& sweep);
   bool stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
                      Stamp first, Stamp round_length) const;
 

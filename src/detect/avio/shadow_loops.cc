@@ -1,7 +1,9 @@
-// Loops: rounds that stay with their thread, all at once.
+// Loops: many rounds at once, where they stay with their thread, and where they take from another
+// what has the same past.
 #include "detect/avio/shadow.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace heddle::avio {
 
@@ -12,6 +14,8 @@ struct Shadow::Sweep {
   Stamp mode{};
   Series series;  // of the first round
   Stamp round_length{};
+  std::uint64_t stride{};  // of bytes
+  std::uint32_t size{};
 };
 
 namespace {
@@ -39,28 +43,42 @@ struct Row {
 #define HEDDLE_VECTORISED
 #endif
 
+inline constexpr Stamp kObstacle = kFlags + 1;
+
 // Whether the accesses of a row are as simple as most are: every location was accessed in this
 // turn, or from the same spot as the first one, which is this thread's. Stamps are less than 2^63,
-// so differences have a sign. 0: nothing has to be done but to replace the stamps; kWrote: writes
-// have to be put down, too; more: they are not.
+// so differences have a sign. 0: nothing has to be done but to replace the stamps; kWrote and
+// kIsReader: writes, or readers, have to be put down, too; more: they are not.
 HEDDLE_VECTORISED Stamp obstacles(const Row row, bool writes) {
   constexpr Stamp kSpot = kFirstStamp - 1 - kFlags;
   const Stamp like = row.last[0];
   const Stamp note = writes ? 0 : kWrote;
-  const Stamp later = writes ? 8 : 0;
+  const Stamp later = writes ? kObstacle : 0;
   Stamp found = 0;
   for (std::uint64_t n = 0; n < row.count; ++n) {
     const Stamp last = row.last[n];
     const Stamp now = row.now + n * row.round_length;
-    const Stamp elsewhere = ((last ^ like) & kSpot) != 0 ? 8 : 0;
-    found |= (last - row.turn) >> 60 & elsewhere;
-    found |= (last - kFirstStamp) >> 60 & 8;
-    found |= (now - last) >> 60 & later;
-    found |= (last ^ row.now) & kHalf;
+    const Stamp elsewhere = ((last ^ like) & kSpot) != 0 ? kObstacle : 0;
+    found |= (last - row.turn) >> 59 & elsewhere;
+    found |= (last - kFirstStamp) >> 59 & kObstacle;
+    found |= (now - last) >> 59 & later;
+    found |= ((last ^ row.now) & kHalf) << 2;
     found |= last & kIsReader;
     found |= last & last >> 1 & note;  // kWrote and kHasHistory
   }
   return found;
+}
+
+HEDDLE_VECTORISED void put_down_readers(const Row row) {
+  constexpr std::size_t kNext = kArray / sizeof(Stamp);
+  Stamp* const before = row.last + kNext;
+  Stamp* const readers = before + kNext;
+  for (std::uint64_t n = 0; n < row.count; ++n) {
+    const Stamp last = row.last[n];
+    const bool reads = (last & kIsReader) != 0;
+    readers[n] = reads ? plain(last) : readers[n];
+    before[n] |= reads ? kHasReader : 0;
+  }
 }
 
 HEDDLE_VECTORISED void put_down_writes(const Row row) {
@@ -79,7 +97,7 @@ HEDDLE_VECTORISED void put_down_writes(const Row row) {
 HEDDLE_VECTORISED void replace(const Row row) {
   Stamp now = row.now;
   for (std::uint64_t n = 0; n < row.count; ++n, now += row.round_length) {
-    const Stamp last = row.last[n];
+    const Stamp last = row.last[n] & ~kIsReader;
     const Stamp then = now | (last & kHasHistory);
     row.last[n] = static_cast<std::int64_t>(last) > static_cast<std::int64_t>(then) ? last : then;
   }
@@ -111,6 +129,80 @@ HEDDLE_VECTORISED bool replace_in_turn(const Row row, bool writes) {
   return true;
 }
 
+// Locations that may pass to another thread in the same way.
+struct Passing {
+  Stamp* last;  // of the first one
+  bool shared;  // they have a history
+  bool asks_for_write;
+  std::ptrdiff_t distance;
+  std::uint64_t most;
+
+  Stamp* part(std::size_t number) const { return last + number * (kArray / sizeof(Stamp)); }
+};
+
+// How many of them, from the first one on, have its past, but for ordinals; and no write that is
+// younger than the access before, if that is asked for.
+template <typename Distance>
+[[gnu::always_inline]] inline std::uint64_t alike_by(const Passing& row, Distance by) {
+  constexpr Stamp kTraits = kFirstStamp - 1;
+  constexpr std::uint64_t kStep = 16;
+  const Stamp* const last = row.last;
+  const Stamp* const before = row.shared ? row.part(1) : row.last;
+  const Stamp* const write = row.asks_for_write ? row.part(3) : before;
+  const Stamp like = last[0];
+  const Stamp like_before = before[0];
+  const auto differs = [&](std::uint64_t n) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(n) * by;
+    const Stamp was = before[at];
+    const Stamp past = ((last[at] ^ like) | (was ^ like_before)) & kTraits;
+    return past | (last[at] - kFirstStamp) >> 63 | (was - write[at]) >> 63;
+  };
+  std::uint64_t n = 0;
+  for (; n + kStep <= row.most; n += kStep) {
+    Stamp found = 0;
+    for (std::uint64_t k = 0; k < kStep; ++k) found |= differs(n + k);
+    if (found != 0) break;
+  }
+  while (n < row.most && differs(n) == 0) ++n;
+  return n;
+}
+HEDDLE_VECTORISED std::uint64_t alike(const Passing row) {
+  using Next = std::integral_constant<std::ptrdiff_t, 1>;
+  return row.distance == 1 ? alike_by(row, Next()) : alike_by(row, row.distance);
+}
+
+// The first `count` of them pass, in rounds of one length; `now` is the first access.
+template <typename Distance>
+[[gnu::always_inline]] inline void pass_by(const Passing& row, std::uint64_t count,
+                                           const Passage& how, Stamp now, Stamp round_length,
+                                           Distance by) {
+  Stamp* const last = row.last;
+  Stamp* const before = row.part(1);
+  if (how.puts_down_before) {
+    Stamp* const write = row.part(3);
+    for (std::uint64_t n = 0; n < count; ++n) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(n) * by;
+      write[at] = plain(before[at]);
+    }
+  }
+  const Stamp last_flags = how.last_flags;
+  const Stamp before_flags = how.before_flags;
+  for (std::uint64_t n = 0; n < count; ++n, now += round_length) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(n) * by;
+    before[at] = plain(last[at]) | before_flags;
+    last[at] = now | last_flags;
+  }
+}
+HEDDLE_VECTORISED void pass_on(const Passing row, std::uint64_t count, const Passage& how,
+                               Stamp now, Stamp round_length) {
+  using Next = std::integral_constant<std::ptrdiff_t, 1>;
+  if (row.distance == 1) {
+    pass_by(row, count, how, now, round_length, Next());
+  } else {
+    pass_by(row, count, how, now, round_length, row.distance);
+  }
+}
+
 #undef HEDDLE_VECTORISED
 
 }  // namespace
@@ -140,67 +232,163 @@ bool Shadow::stays_in_turn(const Pattern& pattern, const RecordShape& loop,
   return true;
 }
 
-bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
-                   std::uint64_t rounds, Stamp first) {
-  if (pairs_ != nullptr) return false;
-  const Stamp round_length = items.size() << kOrdinalShift;
-  for (const PatternTouch& touch : loop.touches) {
-    if (stays_in_turn(touch, items[touch.first], rounds, first, round_length)) continue;
-    const auto [from, step] = items[touch.first];
-    // One that lies across its cells in some rounds takes the way of single accesses.
-    if ((step & (touch.size - 1)) != 0) return false;
-    // Those in first halves and those in second ones are two sweeps.
-    const bool alternates = touch.size == 4 && (step & 4) != 0;
-    const unsigned sweeps = alternates ? 2 : 1;
-    const std::uint64_t stride = step * sweeps;
-    for (unsigned n = 0; n < sweeps; ++n) {
-      Series series = touch.series(first + n * round_length);
-      const std::uint64_t all = (rounds + sweeps - 1 - n) / sweeps;
-      for (std::uint64_t done = 0; done < all;) {
-        const Address address = from + n * step + done * stride;
-        if (!is_simple(address, touch.size)) return false;
-        std::byte* const chunk = pages_.find(address);
-        if (chunk == nullptr) return false;
-        const auto way = static_cast<std::ptrdiff_t>(stride);
-        const Sweep sweep{.distance = touch.size == 1 ? way : way / 8,
-                          .rounds = std::min(all - done, steps_left(address, stride)),
-                          .mode = mode_of(touch.size),
-                          .series = series,
-                          .round_length = sweeps * round_length};
-        if (!stays(Location::of(chunk, offset_of(address, touch.size)), sweep)) return false;
-        done += sweep.rounds;
-        const Stamp length = sweep.rounds * sweep.round_length;
-        series.first += length;
-        series.last += length;
-        if (series.write != 0) series.write += length;
-      }
+// Calls `go(address, location, sweep)` for all rounds of an access that moves, piece by piece: a
+// location without a stamp is in a chunk that nobody has touched. False: it is not at simple places
+// in all rounds, or `go` was false.
+template <typename Go>
+bool Shadow::sweep(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
+                   Stamp first, Stamp round_length, Go go) const {
+  const auto [from, step] = item;
+  // One that lies across its cells in some rounds takes the way of single accesses.
+  if ((step & (touch.size - 1)) != 0) return false;
+  // Those in first halves and those in second ones are two sweeps.
+  const bool alternates = touch.size == 4 && (step & 4) != 0;
+  const unsigned sweeps = alternates ? 2 : 1;
+  const std::uint64_t stride = step * sweeps;
+  for (unsigned n = 0; n < sweeps; ++n) {
+    Series series = touch.series(first + n * round_length);
+    const std::uint64_t all = (rounds + sweeps - 1 - n) / sweeps;
+    for (std::uint64_t done = 0; done < all;) {
+      const Address address = from + n * step + done * stride;
+      if (!is_simple(address, touch.size)) return false;
+      std::byte* const chunk = pages_.find(address);
+      const auto way = static_cast<std::ptrdiff_t>(stride);
+      const Sweep sweep{.distance = touch.size == 1 ? way : way / 8,
+                        .rounds = std::min(all - done, steps_left(address, stride)),
+                        .mode = mode_of(touch.size),
+                        .series = series,
+                        .round_length = sweeps * round_length,
+                        .stride = stride,
+                        .size = touch.size};
+      const Location location =
+          chunk == nullptr ? Location() : Location::of(chunk, offset_of(address, touch.size));
+      if (!go(address, location, sweep)) return false;
+      done += sweep.rounds;
+      series = series.later(sweep.rounds * sweep.round_length);
     }
   }
   return true;
 }
 
+bool Shadow::stays(const Pattern& loop, std::span<const LoopWalk::Moving> items,
+                   std::uint64_t rounds, Stamp first) {
+  if (pairs_ != nullptr) return false;
+  const Stamp round_length = items.size() << kOrdinalShift;
+  const auto stay = [&](Address, Location location, const Sweep& sweep) {
+    return location.stamp != nullptr && stays(location, sweep);
+  };
+  return std::ranges::all_of(loop.touches, [&](const PatternTouch& touch) {
+    const LoopWalk::Moving& item = items[touch.first];
+    return stays_in_turn(touch, item, rounds, first, round_length) ||
+           sweep(touch, item, rounds, first, round_length, stay);
+  });
+}
+
 bool Shadow::stays(Location location, const Sweep& sweep) const {
+  return stays_at_once(location, sweep) || stays_one_by_one(location, sweep) == sweep.rounds;
+}
+
+// How many locations stay, from the first one on.
+std::uint64_t Shadow::stays_one_by_one(Location location, const Sweep& sweep) const {
   Series series = sweep.series;
-  const bool writes = (series.last & kWrote) != 0;
-  if (sweep.distance == 1 && (writes || series.write == 0)) {
-    const Row row{&location.last(), sweep.rounds, series.last | sweep.mode, sweep.round_length,
-                  turn_};
-    const Stamp obstacle = is_mine(*row.last) ? obstacles(row, writes) : kHalf;
-    if (obstacle <= kWrote) {
-      if (obstacle != 0) put_down_writes(row);
-      replace(row);
-      return true;
-    }
-  }
-  for (std::uint64_t left = sweep.rounds; left > 0;
-       --left, location = location.next(sweep.distance)) {
+  for (std::uint64_t n = 0; n < sweep.rounds; ++n, location = location.next(sweep.distance)) {
     const Stamp last = location.last();
-    if (!is_mine(last) || (last & kHalf) != sweep.mode) return false;
+    if (!is_mine(last) || (last & kHalf) != sweep.mode) return n;
     Histories::go_on(location, series);
-    series.last += sweep.round_length;
-    if (series.write != 0) series.write += sweep.round_length;
+    series = series.later(sweep.round_length);
   }
+  return sweep.rounds;
+}
+
+// By vector instructions. False: nothing was done.
+bool Shadow::stays_at_once(Location location, const Sweep& sweep) const {
+  const Series& series = sweep.series;
+  const bool writes = (series.last & kWrote) != 0;
+  if (sweep.distance != 1 || !(writes || series.write == 0)) return false;
+  if (!is_mine(location.last())) return false;
+  const Row row{&location.last(), sweep.rounds, series.last | sweep.mode, sweep.round_length,
+                turn_};
+  const Stamp obstacle = obstacles(row, writes);
+  if (obstacle >= kObstacle) return false;
+  if ((obstacle & kIsReader) != 0) put_down_readers(row);
+  if ((obstacle & kWrote) != 0) put_down_writes(row);
+  replace(row);
   return true;
+}
+
+void Shadow::follow(const Lane& lane, std::uint64_t rounds, Stamp first, Stamp round_length) {
+  const auto& [touch, item, begin, end] = lane;
+  if (item.step == 0) {  // one series
+    Series series = touch->series(first);
+    const Series latest = series.later((rounds - 1) * round_length);
+    series.last = latest.last;
+    series.write = latest.write;
+    return access(series, item.address, touch->size);
+  }
+  if (stays_in_turn(*touch, item, rounds, first, round_length)) return;
+  const auto go = [&](Address address, Location location, const Sweep& sweep) {
+    follow(address, location, sweep);
+    return true;
+  };
+  if (is_simple(item.address, touch->size) &&
+      sweep(*touch, item, rounds, first, round_length, go)) {
+    return;
+  }
+  Series series = touch->series(first);
+  for (std::uint64_t round = 0; round < rounds; ++round, series = series.later(round_length)) {
+    access(series, item.address + round * item.step, touch->size);
+  }
+}
+
+// Runs of locations with the same past are done at once.
+void Shadow::follow(Address address, Location location, Sweep sweep) {
+  constexpr std::uint64_t kPiece = 64;
+  for (std::uint64_t left = sweep.rounds; left > 0;) {
+    std::uint64_t run = 0;
+    if (location.stamp != nullptr) {
+      sweep.rounds = std::min(left, kPiece);
+      if (!is_mine(location.last())) {
+        sweep.rounds = left;
+        run = pass_together(location, sweep);
+      } else if (stays_at_once(location, sweep)) {
+        run = sweep.rounds;
+      } else {
+        run = stays_one_by_one(location, sweep);
+      }
+    }
+    if (run == 0) {
+      access(sweep.series, address, sweep.size);
+      run = 1;
+    }
+    left -= run;
+    address += run * sweep.stride;
+    if (location.stamp != nullptr) {
+      location = location.next(static_cast<std::ptrdiff_t>(run) * sweep.distance);
+    }
+    sweep.series = sweep.series.later(run * sweep.round_length);
+  }
+}
+
+// As pass_as_before(), for as many locations from this one on, which is not this thread's, as have
+// the same past. Returns their number.
+std::uint64_t Shadow::pass_together(Location place, const Sweep& sweep) {
+  const Series& series = sweep.series;
+  const Stamp last = place.last();
+  if (!series.is_one() || last < kFirstStamp || (last & kHalf) != sweep.mode) return 0;
+  if (is_nobodys(last)) return 0;
+  const bool shared = (last & kHasHistory) != 0;
+  const Stamp before = shared ? place.before() : 0;
+  const std::uint64_t past = Passages::past(last, before);
+  const Stamp now = series.last | sweep.mode;
+  const Passage& known = passages_(past, Passages::comes(now));
+  if (known.past != past || known.comes != Passages::comes(now)) return 0;
+  const Passing passing{place.stamp, shared, known.asks_for_write, sweep.distance, sweep.rounds};
+  const std::uint64_t run = alike(passing);
+  if (run == 0) return 0;
+  pass_on(passing, run, known, now, sweep.round_length);
+  if (known.count != nullptr) *known.count += run;
+  passed_ += run;
+  return run;
 }
 
 }  // namespace heddle::avio

@@ -53,6 +53,8 @@ struct Series {
     return {access, writes ? access | kWrote : access, writes ? access : 0};
   }
   bool is_one() const { return first == plain(last); }
+  // The same so much later.
+  Series later(Stamp by) const { return {first + by, last + by, write != 0 ? write + by : 0}; }
 };
 
 }  // namespace heddle::avio

@@ -174,6 +174,8 @@ class Executed {
         continue;
       }
       const bool plain = below(4) != 0;
+      const unsigned what = below(8);
+      const bool apart = what < 3 && below(2) == 0;  // accesses of a loop to different arrays
       std::vector<Event> body;
       for (unsigned n = 1 + below(5); n > 0; --n) {
         event = random_event(random_, shape, thread);
@@ -187,6 +189,7 @@ class Executed {
           event.size = below(2) == 0 ? 4 : 8;
           event.address -= event.address % event.size;
         }
+        if (apart) event.address += 0x400 * body.size();
         if (!body.empty() && below(3) == 0) {  // the same bytes again
           event.address = body.back().address;
           event.size = body.back().size;
@@ -194,7 +197,7 @@ class Executed {
         body.push_back(event);
       }
       if (body.empty()) continue;
-      switch (below(8)) {
+      switch (what) {
         case 0:
         case 1:
           loop(body);
@@ -365,8 +368,12 @@ class Executed {
     }
   }
 
-  void loop(const std::vector<Event>& body) {
+  std::int64_t distance() {
     static constexpr std::int64_t kSteps[] = {0, 4, 4, 8, 8, 8, 16, -4, -8, 2};
+    return kSteps[below(std::size(kSteps))];
+  }
+
+  void loop(const std::vector<Event>& body) {
     ++loops;
     Step& made = step(body, 2);
     const std::uint64_t rounds = 4 + below(70);
@@ -374,7 +381,7 @@ class Executed {
     made.shape->kind = RecordShape::Kind::kLoop;
     made.shape->always = below(static_cast<unsigned>(body.size()) + 1);
     for (std::size_t i = 0; i < body.size(); ++i) {
-      made.shape->steps.push_back({.distance = kSteps[below(std::size(kSteps))]});
+      made.shape->steps.push_back({.distance = distance()});
     }
     for (std::uint64_t round = 0; round < rounds; ++round) {
       const std::size_t count = round + 1 < rounds ? body.size() : made.shape->always;
@@ -398,7 +405,7 @@ class Executed {
     made.words[2] = below(3);
     for (std::size_t i = 0; i < body.size(); ++i) {
       const bool gathered = i == 0 || below(2) == 0;
-      shape.steps.push_back({.distance = gathered ? 0 : 8, .gathered = gathered});
+      shape.steps.push_back({.distance = gathered ? 0 : distance(), .gathered = gathered});
       if (!gathered) continue;
       shape.items[i].base = shape.words + 1u + shape.round_words++;
       if (i < shape.always) ++shape.last_words;
@@ -417,7 +424,8 @@ class Executed {
           event.address += 8 * below(4);
           made.words.push_back(event.address + 16);
         } else {
-          event.address += (made.words[2] + round) * 8;
+          const auto far = static_cast<std::uint64_t>(shape.steps[i].distance);
+          event.address += (made.words[2] + round) * far;
         }
         const bool happens = round >= made.first_round && round < end;
         if (happens && (made.items >> i & 1) != 0) events.push_back(event);
@@ -433,7 +441,7 @@ class Executed {
 Shape executed_shape(std::mt19937& random, int round) {
   Shape shape;
   shape.threads = 2 + static_cast<unsigned>(random() % 4);
-  shape.length = 20 + static_cast<unsigned>(random() % 100);
+  shape.length = 20 + static_cast<unsigned>(random() % (random() % 4 == 0 ? 1000 : 100));
   shape.span = round % 2 == 0 ? 8 : 40;
   shape.blocks = random() % 2 == 0;
   shape.rebirth = random() % 4 == 0;
