@@ -10,8 +10,11 @@ namespace heddle::avio {
 namespace {
 
 // Most of the time of an access is waiting for its state, unless somebody asked for it early: so
-// many accesses before it is needed.
+// many events before it is needed; and for its history, and what that has of other threads.
 constexpr std::size_t kAhead = 16;
+constexpr std::size_t kHistoriesAhead = 12;
+constexpr std::size_t kOthersAhead = 8;
+constexpr std::size_t kStretch = 512;  // after which it is asked anew whether histories are needed
 
 }  // namespace
 
@@ -41,9 +44,16 @@ inline void Avio::on_access(const Event& event, EventOrdinal ordinal) {
 }
 
 void Avio::on(std::span<const Event> batch, EventOrdinal first) {
+  bool histories = false;
+  const auto ahead = [&](std::size_t n) {
+    return n < batch.size() && is_access(batch[n].kind) ? &batch[n] : nullptr;
+  };
   for (std::size_t n = 0; n < batch.size(); ++n) {
-    if (n + kAhead < batch.size() && is_access(batch[n + kAhead].kind)) {
-      finder_.prefetch(batch[n + kAhead]);
+    if (n % kStretch == 0) histories = finder_.asks_for_others();
+    if (const Event* const next = ahead(n + kAhead)) finder_.prefetch(*next);
+    if (histories) {
+      if (const Event* const next = ahead(n + kHistoriesAhead)) finder_.prefetch_history(*next);
+      if (const Event* const next = ahead(n + kOthersAhead)) finder_.prefetch_others(*next);
     }
     if (is_access(batch[n].kind)) {
       on_access(batch[n], first + n);

@@ -96,6 +96,16 @@ class TripleFinder {
   [[gnu::always_inline]] void prefetch(const Event& event) const {
     shadow_.prefetch(event.address, event.size);
   }
+  // The same, when it is nearer, where many locations have been with many threads: first this, then
+  // that.
+  bool asks_for_others() { return shadow_.asks_for_others(); }
+  [[gnu::always_inline]] void prefetch_history(const Event& event) const {
+    shadow_.prefetch_history(event.address, event.size);
+  }
+  [[gnu::always_inline]] void prefetch_others(const Event& event) const {
+    const bool known = event.thread < actors_.size() && actors_[event.thread] != kNone;
+    if (known) shadow_.prefetch_others(event.address, event.size, actors_[event.thread]);
+  }
 
   // Takes note of threads and memory blocks; every other event is ignored.
   void on(const Event& event);

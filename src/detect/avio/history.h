@@ -115,6 +115,15 @@ class Histories {
     place.last() = now;
   }
 
+  std::size_t looked_up() { return others_.looked_up(); }
+  // For a location that has a history and is about to pass to this thread; `before` has been asked
+  // for.
+  [[gnu::always_inline]] void prefetch_others(Location place, Actor comes) const {
+    const Stamp before = place.before();
+    if ((before & kHasOthers) == 0) return;
+    others_.prefetch(place.others(), spots_[spot_of(before)].actor, comes);
+  }
+
   // Gives `to`, whose latest access is the same, the same history.
   void copy(Location from, Location to) {
     const Stamp before = from.before();

@@ -5,12 +5,6 @@
 #include <algorithm>
 
 namespace heddle::avio {
-namespace {
-
-constexpr unsigned kLineBits = 2;
-constexpr Actor kLine = 1u << kLineBits;  // places
-
-}  // namespace
 
 void Others::begin(Actor actor) {
   HEDDLE_CHECK(actor == ended_.size());
@@ -29,10 +23,8 @@ Left Others::swap(OthersId& id, const Left& leaving, Actor comes) {
 }
 
 // Where the actor's place is, or the free one where it would be. There is always a free one.
-// Threads that began one after the other tend to come one after the other: they share a cache line.
 Left* Others::place_in(Left* table, std::uint64_t size, Actor of) const {
-  const std::uint64_t first = (of >> kLineBits) * 0x9e3779b1u << kLineBits | (of & (kLine - 1));
-  for (std::uint64_t at = first;; ++at) {
+  for (std::uint64_t at = first_place(of);; ++at) {
     const std::uint64_t n = at & (size - 1);
     if (n != 0 && (table[n].last == 0 || actor(table[n]) == of)) return &table[n];
   }
@@ -47,7 +39,7 @@ Left Others::take(OthersId& id, Actor of) {
     id = 0;
     return left;
   }
-  if ((id & kForm) == kTable) return *place_in(block(id), size(id), of);
+  if (is_table(id)) return *place_in(block(id), size(id), of);
   for (Left& left : std::span(block(id), size(id))) {
     if (left.last == 0 || actor(left) != of) continue;
     const Left taken = left;
@@ -70,7 +62,7 @@ void Others::put(OthersId& id, const Left& left) {
     id = make(left);
     return;
   }
-  while ((id & kForm) != kTable) {
+  while (!is_table(id)) {
     if (!is_alone(id)) {
       for (Left& place : std::span(block(id), size(id))) {
         if (!is_free(place)) continue;
@@ -84,6 +76,7 @@ void Others::put(OthersId& id, const Left& left) {
 }
 
 void Others::put_into_table(OthersId& id, const Left& left) {
+  ++looked_up_;
   Left* place = place_in(block(id), size(id), actor(left));
   if (place->last == 0) {
     const auto full = [&] { return 2 * (block(id)->reader + 1) > size(id); };
@@ -105,7 +98,7 @@ void Others::grow(OthersId& id) {
     return;
   }
   const OthersId form = (id & kForm) + 1;
-  if (form == kTable) {
+  if (form > 2) {
     id = make_table(id, kFirstTable);
     return;
   }
@@ -118,7 +111,7 @@ void Others::grow(OthersId& id) {
 // Moves what is known of living threads to a new table.
 OthersId Others::make_table(OthersId from, std::uint64_t new_size) {
   auto* const table = static_cast<Left*>(arena_.take(new_size * sizeof(Left)));
-  const bool from_table = (from & kForm) == kTable;
+  const bool from_table = is_table(from);
   std::uint64_t used = 0;
   for (std::uint64_t n = from_table ? 1 : 0; n < size(from); ++n) {
     const Left& left = block(from)[n];
@@ -128,7 +121,7 @@ OthersId Others::make_table(OthersId from, std::uint64_t new_size) {
   }
   table[0] = {new_size, used};
   drop(from);
-  return reinterpret_cast<OthersId>(table) | kTable;
+  return table_id(table, new_size);
 }
 
 OthersId Others::copy(OthersId id) {

@@ -9,8 +9,10 @@
 #include "detect/avio/stamp.h"
 #include "detect/avio/touch.h"
 
+#include <bit>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace heddle::avio {
@@ -38,6 +40,17 @@ class Others {
   // Puts `leaving` there, unless it is none or of a thread that has ended, and takes out what is
   // known of the thread that comes.
   Left swap(OthersId& id, const Left& leaving, Actor comes);
+  // How often that went to a table, since this was asked before.
+  std::size_t looked_up() { return std::exchange(looked_up_, 0); }
+  // That is about to happen.
+  [[gnu::always_inline]] void prefetch(OthersId id, Actor leaves, Actor comes) const {
+    if (is_alone(id)) return;
+    const Left* const places = block(id);
+    if ((id & kForm) <= kAlone) return __builtin_prefetch(places, 1);
+    const std::uint64_t mask = size(id) - 1;
+    __builtin_prefetch(places + (first_place(leaves) & mask), 1);
+    __builtin_prefetch(places + (first_place(comes) & mask), 1);
+  }
   OthersId copy(OthersId id);
   void drop(OthersId id);
 
@@ -45,18 +58,35 @@ class Others {
   std::size_t bytes() const { return arena_.bytes(); }
 
  private:
-  // Forms: a block of 2^form places, a table, whose first place has its size and its use, or a
-  // stamp.
+  // Forms: a block of 2^form places; a stamp; or a table, whose first place has its size and its
+  // use. The form of a table that is not very large has its size, too, so that nobody has to look
+  // there.
   static constexpr OthersId kForm = 15;
-  static constexpr OthersId kTable = 3;
+  static constexpr OthersId kLargeTable = 3;
   static constexpr OthersId kAlone = 4;
   static constexpr std::uint64_t kFirstTable = 16;
+
+  // Threads that began one after the other tend to come one after the other: they share a cache
+  // line.
+  static constexpr unsigned kLineBits = 2;
+  static constexpr Actor kLine = 1u << kLineBits;  // places
 
   static bool is_alone(OthersId id) { return (id & kForm) == kAlone; }
   static Left alone(OthersId id) { return {.last = plain(id)}; }
   static Left* block(OthersId id) { return reinterpret_cast<Left*>(id & ~kForm); }
+  static bool is_table(OthersId id) { return (id & kForm) == kLargeTable || (id & kForm) > kAlone; }
+  static OthersId table_id(const Left* table, std::uint64_t size) {
+    const auto form = static_cast<OthersId>(std::bit_width(size));
+    static_assert(std::bit_width(kFirstTable) > kAlone);
+    return reinterpret_cast<OthersId>(table) | (form <= kForm ? form : kLargeTable);
+  }
   static std::uint64_t size(OthersId id) {
-    return (id & kForm) == kTable ? block(id)->last : std::uint64_t{1} << (id & kForm);
+    const OthersId form = id & kForm;
+    if (form == kLargeTable) return block(id)->last;
+    return std::uint64_t{1} << (form > kAlone ? form - 1 : form);
+  }
+  static std::uint64_t first_place(Actor actor) {
+    return (actor >> kLineBits) * 0x9e3779b1u << kLineBits | (actor & (kLine - 1));
   }
   Actor actor(const Left& left) const { return spots_[spot_of(left.last)].actor; }
   bool is_free(const Left& left) const { return left.last == 0 || ended(actor(left)); }
@@ -71,6 +101,7 @@ class Others {
   const Spots& spots_;
   Arena arena_;
   std::vector<std::uint8_t> ended_;  // by actor
+  std::size_t looked_up_ = 0;
 };
 
 }  // namespace heddle::avio

@@ -97,9 +97,14 @@ class Shadow {
     if (passed_ <= kFew) return;
     passed_ = 0;
     const Stamp turn = turn_;
-    for (const Stamp* const last : found) {
+    for (Stamp* const last : found) {
       const bool passes = (*last & kHasHistory) != 0 && *last < turn;
-      __builtin_prefetch(passes ? last + kArray / sizeof(Stamp) : last, 1);
+      __builtin_prefetch(passes ? &Location{last}.before() : last, 1);
+    }
+    if (!asks_for_others()) return;
+    for (Stamp* const last : found) {
+      const bool passes = (*last & kHasHistory) != 0 && *last < turn;
+      if (passes) histories_.prefetch_others({last}, actor_);
     }
   }
   // The execution. `first` is its first access.
@@ -150,6 +155,24 @@ class Shadow {
     std::byte* const chunk = pages_.find(address & ~Pages::kBeyond);
     __builtin_prefetch(chunk + offset_of(address, size), 1);
   }
+  // Then, if there were many that had been with many threads, for what is behind that state; and at
+  // last for what is known of other threads, of which this one comes.
+  bool asks_for_others() {
+    constexpr std::size_t kMany = 8;
+    return histories_.looked_up() > kMany;
+  }
+  [[gnu::always_inline]] void prefetch_history(Address address, std::uint32_t size) const {
+    if (const Location place = passing(address, size); place.stamp != nullptr) {
+      __builtin_prefetch(&place.before(), 1);
+      __builtin_prefetch(&place.others(), 1);
+    }
+  }
+  [[gnu::always_inline]] void prefetch_others(Address address, std::uint32_t size,
+                                              Actor comes) const {
+    if (const Location place = passing(address, size); place.stamp != nullptr) {
+      histories_.prefetch_others(place, comes);
+    }
+  }
 
   void forget(Address address, std::uint64_t size);
   void forget_everything();
@@ -188,6 +211,15 @@ class Shadow {
     return size == 8   ? offset_of_cell(address)
            : size == 4 ? offset_of_half(address)
                        : offset_of_byte(address);
+  }
+  // A simple location with a history that was not accessed in this turn; or none.
+  Location passing(Address address, std::uint32_t size) const {
+    if (!is_simple(address, size)) return {};
+    std::byte* const chunk = pages_.find(address);
+    if (chunk == nullptr) return {};
+    const Location place = Location::of(chunk, offset_of(address, size));
+    const Stamp last = place.last();
+    return last < turn_ && last >= kFirstStamp && (last & kHasHistory) != 0 ? place : Location();
   }
   static Stamp mode_of(std::uint32_t size) { return size == 4 ? kHalf : 0; }
 
