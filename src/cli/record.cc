@@ -118,7 +118,9 @@ Recorded record(const Options& options) {
     for (; joined < threads.size(); ++joined) threads[joined].join();
   }
 
-  bool instrumented = false;
+  // A runtime that started and did not call has said why.
+  bool instrumented =
+      recordings.empty() && page.ok() && page->status()->magic == HEDDLE_STATUS_MAGIC;
   for (const auto& recording : recordings) {
     // Of what could not be written it was not seen how it is built.
     instrumented =

@@ -185,6 +185,8 @@ Result<ObservedEnd> observe(const ObserveRequest& request,
   out.shell_status = collect::shell_status(process);
   if (page.ok()) out.status = *page->status();
   out.end = process.signalled ? RunEnd::kSignal : RunEnd::kExit;
+  // A runtime that started and did not call has said why.
+  out.units = watched.empty() && out.status.magic == HEDDLE_STATUS_MAGIC;
   for (const auto& each : watched) {
     out.instrumented = out.instrumented || each->accesses;
     out.units = out.units || each->units;

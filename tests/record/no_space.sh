@@ -34,6 +34,7 @@ says "segment"
 expect 5 timeout 300 bash -c 'ulimit -f 100; exec "$0" record -o small.heddle -- ./steps' "$heddle"
 says done
 complains "the run is not recorded; raise the limit"
+grep -q "not built with" "$err" && fail "what has no room is not what was not built"
 
 expect 5 timeout 300 "$heddle" record -o no/such/folder/steps.heddle -- ./steps
 says done
