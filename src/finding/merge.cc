@@ -55,6 +55,35 @@ bool tells_the_same(const Finding& longer, const Finding& shorter) {
   return !some.empty() && std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
+// One statement that a compiler made several accesses of, the copy of an object, say: a detector
+// has as many findings, and all of them look alike.
+bool looks_the_same(const Finding& a, const Finding& b) {
+  if (std::tie(a.kind, a.label, a.summary, a.detectors) !=
+      std::tie(b.kind, b.label, b.summary, b.detectors)) {
+    return false;
+  }
+  const auto marked = [](const Finding& finding) {
+    std::vector<std::tuple<std::string_view, EventKind, Spot>> out;
+    for (const Step& step : finding.steps) {
+      if (!step.role.empty()) out.emplace_back(step.role, step.kind, spot(step));
+    }
+    return out;
+  };
+  const auto all = marked(a);
+  return !all.empty() && std::get<2>(all[0]) != Spot() && all == marked(b);
+}
+
+// Instances of the one are instances of the other, too.
+void take_in(Finding& first, Finding& other) {
+  first.count = std::max(first.count, other.count);
+  first.rank = std::max(first.rank, other.rank);
+  for (VariableName& variable : other.variables) {
+    const bool known = std::any_of(first.variables.begin(), first.variables.end(),
+                                   [&](const VariableName& v) { return v.name == variable.name; });
+    if (!known) first.variables.push_back(std::move(variable));
+  }
+}
+
 // How sure a label is of the bug.
 int strength(FindingLabel label) {
   switch (label) {
@@ -105,9 +134,25 @@ void take_over(Finding& longer, Finding& shorter) {
   longer.notes.push_back(std::move(also));
 }
 
+std::vector<Finding> each_once(std::vector<Finding> findings) {
+  std::vector<Finding> out;
+  for (Finding& finding : findings) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Finding& first) {
+      return looks_the_same(first, finding);
+    });
+    if (same == out.end()) {
+      out.push_back(std::move(finding));
+    } else {
+      take_in(*same, finding);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Finding> merge_findings(std::vector<Finding> findings) {
+  findings = each_once(std::move(findings));
   // The longest stories first, so that whatever a finding can be part of is there already.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(marked_steps(b), b.rank) < std::tuple(marked_steps(a), a.rank);

@@ -65,6 +65,39 @@ TEST(Merge, OtherMemoryOtherPlacesAndTheSameDetectorStayApart) {
       2u);
 }
 
+TEST(Merge, OneStatementOfSeveralAccessesIsOneFinding) {
+  const auto part = [](Address address, const char* name, std::uint64_t count) {
+    Finding out = finding("avio", kTriple, 0.5, address, {{"P", 3}, {"R", 7}, {"I", 3}});
+    out.variables[0].name = name;
+    out.count = count;
+    return out;
+  };
+  const auto race = [](Address address) {
+    return finding("race", kRace, 0.8, address, {{"1", 3}, {"2", 7}});
+  };
+  const std::vector<Finding> merged = merge_findings(
+      {part(100, "g.a", 2), race(100), part(104, "g.b", 3), race(104), part(100, "g.a", 1)});
+  ASSERT_EQ(merged.size(), 1u);
+  EXPECT_EQ(merged[0].count, 3u);
+  EXPECT_EQ(merged[0].notes.size(), 1u);
+  ASSERT_EQ(merged[0].variables.size(), 2u);
+  EXPECT_EQ(merged[0].variables[0].name, "g.a");
+  EXPECT_EQ(merged[0].variables[1].name, "g.b");
+}
+
+TEST(Merge, OtherCasesKindsAndUnknownPlacesStayApart) {
+  const Finding triple = finding("avio", kTriple, 0.5, 100, {{"P", 3}, {"R", 7}, {"I", 4}});
+  Finding other_case = triple;
+  other_case.summary = "another";
+  EXPECT_EQ(merge_findings({triple, other_case}).size(), 2u);
+  Finding other_access = triple;
+  other_access.steps[1].kind = EventKind::kRmw;
+  EXPECT_EQ(merge_findings({triple, other_access}).size(), 2u);
+  Finding nowhere = triple;
+  for (Step& step : nowhere.steps) step.place = {};
+  EXPECT_EQ(merge_findings({nowhere, nowhere}).size(), 2u);
+}
+
 TEST(Merge, FindingsAboutNoMemoryStayAlone) {
   Finding deadlock;
   deadlock.kind = FindingKind::kDeadlock;
