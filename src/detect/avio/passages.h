@@ -2,11 +2,12 @@
 //
 // When a single access takes a location to a thread that is new to it, or that had it just before,
 // all but the ordinals follows from the spots and flags of three stamps: the latest access, the one
-// before (avio/history.h) and the access that comes. Programs do the same again and again. The one
-// thing to look at besides is a last write that has been put down: whether it is younger than the
-// access before.
+// before (avio/history.h) and the access that comes. Programs do the same again and again. What has
+// to be looked at besides is a fourth one that was put down and may be the R of a split: the last
+// write, whether it is younger than the access before, and then its spot; or the reader's spot.
 #pragma once
 
+#include "detect/avio/location.h"
 #include "detect/avio/stamp.h"
 
 #include <array>
@@ -16,13 +17,37 @@
 namespace heddle::avio {
 
 struct Passage {
+  // What else has to be as it was.
+  enum class Asks : std::uint8_t {
+    kNothing,
+    kNoWrite,  // the last write is not younger than the access before
+    kWrite,    // it is, and comes from spot `r`
+    kReader,   // the reader comes from spot `r`
+  };
+
   std::uint64_t past{};         // spots and flags of the latest access and of the one before …
   std::uint32_t comes{};        // … and of the access that comes; it has the kHalf of the location
   std::uint8_t last_flags{};    // what the latest access gets …
   std::uint8_t before_flags{};  // … and the one before, besides those they have
-  bool asks_for_write{};        // if the write is younger than `before`, it is something else
-  bool puts_down_before{};      // as the write
-  std::uint64_t* count{};       // of the split that is completed; null if there is none
+  Asks asks{};
+  bool puts_down_before{};  // as the write
+  std::uint64_t* count{};   // of the split that is completed; null if there is none
+  SpotId r{};
+
+  // `before` is the one of the location.
+  bool fits(Location place, Stamp before) const {
+    switch (asks) {
+      case Asks::kNothing:
+        return true;
+      case Asks::kNoWrite:
+        return place.write() <= before;
+      case Asks::kWrite:
+        return place.write() > before && spot_of(place.write()) == r;
+      case Asks::kReader:
+        return spot_of(place.reader()) == r;
+    }
+    return false;
+  }
 };
 
 class Passages {

@@ -48,7 +48,7 @@ Touch Shadow::touch(Stamp stamp) const {
   const std::uint64_t past = Passages::past(last, before);
   const Passage& known = passages_(past, Passages::comes(now));
   if (known.past != past || known.comes != Passages::comes(now)) return false;
-  if (known.asks_for_write && place.write() > before) return false;
+  if (!known.fits(place, before)) return false;
   if (known.count != nullptr) {
     if (!alone) return false;
     ++*known.count;
@@ -60,21 +60,21 @@ Touch Shadow::touch(Stamp stamp) const {
   return true;
 }
 
-// What Histories::pass() has done, in terms of flags. R is the latest access, or it is one that was
-// put down: then the next one may be another.
+// What Histories::pass() has done, in terms of flags.
 void Shadow::remember(Stamp last, Stamp before, Stamp now, const Split& split) {
+  using Asks = Passage::Asks;
   const bool reads = is_read(spot(now).kind);
   const bool wrote = (last & kWrote) != 0;
   Passage made{.past = Passages::past(last, before), .comes = Passages::comes(now)};
   if ((before & kWrote) != 0 && !reads) {
-    if ((last & kIsReader) == 0 && (before & kHasReader) != 0) return;
+    if ((last & kIsReader) == 0 && (before & kHasReader) != 0) made.asks = Asks::kReader;
   } else if (!wrote && (before & kHasWrite) != 0) {
-    if (split.p != 0) return;
-    made.asks_for_write = true;
+    made.asks = split.p != 0 ? Asks::kWrite : Asks::kNoWrite;
   }
+  made.r = spot_of(split.r);
   Stamp flags = (last & kWrote) | (before & kHasOthers);
   if (!wrote && (now & kWrote) == 0 && (before & (kWrote | kHasWrite)) != 0) {
-    made.puts_down_before = (before & kWrote) != 0;
+    made.puts_down_before = (before & kWrote) != 0 && made.asks != Asks::kWrite;
     flags |= kHasWrite;
   }
   made.before_flags = static_cast<std::uint8_t>(flags);

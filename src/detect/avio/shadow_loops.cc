@@ -97,7 +97,7 @@ HEDDLE_VECTORISED void put_down_writes(const Row row) {
 HEDDLE_VECTORISED void replace(const Row row) {
   Stamp now = row.now;
   for (std::uint64_t n = 0; n < row.count; ++n, now += row.round_length) {
-    const Stamp last = row.last[n] & ~kIsReader;
+    const Stamp last = row.last[n];
     const Stamp then = now | (last & kHasHistory);
     row.last[n] = static_cast<std::int64_t>(last) > static_cast<std::int64_t>(then) ? last : then;
   }
@@ -133,29 +133,38 @@ HEDDLE_VECTORISED bool replace_in_turn(const Row row, bool writes) {
 struct Passing {
   Stamp* last;  // of the first one
   bool shared;  // they have a history
-  bool asks_for_write;
+  Passage::Asks asks;
   std::ptrdiff_t distance;
   std::uint64_t most;
 
   Stamp* part(std::size_t number) const { return last + number * (kArray / sizeof(Stamp)); }
 };
 
-// How many of them, from the first one on, have its past, but for ordinals; and no write that is
-// younger than the access before, if that is asked for.
+// How many of them, from the first one on, have its past, but for ordinals, and what else is asked
+// for as the first one has it.
 template <typename Distance>
 [[gnu::always_inline]] inline std::uint64_t alike_by(const Passing& row, Distance by) {
+  using Asks = Passage::Asks;
   constexpr Stamp kTraits = kFirstStamp - 1;
   constexpr std::uint64_t kStep = 16;
   const Stamp* const last = row.last;
   const Stamp* const before = row.shared ? row.part(1) : row.last;
-  const Stamp* const write = row.asks_for_write ? row.part(3) : before;
+  const bool of_write = row.asks == Asks::kNoWrite || row.asks == Asks::kWrite;
+  const Stamp* const asked = of_write                    ? row.part(3)
+                             : row.asks == Asks::kReader ? row.part(2)
+                                                         : before;
+  const Stamp spots = row.asks == Asks::kWrite || row.asks == Asks::kReader ? kTraits : 0;
+  const Stamp orders = of_write ? 1 : 0;
   const Stamp like = last[0];
   const Stamp like_before = before[0];
+  const Stamp like_asked = asked[0];
+  const Stamp like_order = (like_before - like_asked) >> 63;
   const auto differs = [&](std::uint64_t n) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(n) * by;
     const Stamp was = before[at];
     const Stamp past = ((last[at] ^ like) | (was ^ like_before)) & kTraits;
-    return past | (last[at] - kFirstStamp) >> 63 | (was - write[at]) >> 63;
+    const Stamp order = ((was - asked[at]) >> 63 ^ like_order) & orders;
+    return past | (last[at] - kFirstStamp) >> 63 | order | ((asked[at] ^ like_asked) & spots);
   };
   std::uint64_t n = 0;
   for (; n + kStep <= row.most; n += kStep) {
@@ -382,9 +391,9 @@ std::uint64_t Shadow::pass_together(Location place, const Sweep& sweep) {
   const Stamp now = series.last | sweep.mode;
   const Passage& known = passages_(past, Passages::comes(now));
   if (known.past != past || known.comes != Passages::comes(now)) return 0;
-  const Passing passing{place.stamp, shared, known.asks_for_write, sweep.distance, sweep.rounds};
+  if (!known.fits(place, before)) return 0;
+  const Passing passing{place.stamp, shared, known.asks, sweep.distance, sweep.rounds};
   const std::uint64_t run = alike(passing);
-  if (run == 0) return 0;
   pass_on(passing, run, known, now, sweep.round_length);
   if (known.count != nullptr) *known.count += run;
   passed_ += run;
