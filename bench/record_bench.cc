@@ -69,8 +69,7 @@ class Count : public EventTaker {
     }
     for (const Execution& execution : batch.executions) {
       const std::uint64_t items = shapes_[execution.shape];
-      accesses_ += items == kLoop
-                       ? accesses_of_loop(*batch.shapes[execution.shape], execution)
+      accesses_ += items == kLoop ? accesses_of_loop(*batch.shapes[execution.shape], execution)
                    : execution.items == Execution::kAll ? items
                                                         : bits_of(execution.items);
     }

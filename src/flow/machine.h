@@ -147,7 +147,7 @@ class FlowMachine {
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
-  static constexpr bool kGlances = requires(Client & client) { client.turn(ThreadId{}); };
+  static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
     std::uint64_t when = 0;  // in steps of the thread

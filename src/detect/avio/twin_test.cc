@@ -421,7 +421,7 @@ class Executed {
       for (std::size_t i = 0; i < count; ++i) {
         Event event = body[i];
         if (shape.steps[i].gathered) {
-          event.address += 8 * below(4);
+          event.address += Address{8} * below(4);
           made.words.push_back(event.address + 16);
         } else {
           const auto far = static_cast<std::uint64_t>(shape.steps[i].distance);
