@@ -61,6 +61,14 @@ class Passages {
   Passage& operator()(std::uint64_t past, std::uint32_t comes) {
     return passages_[((past ^ std::uint64_t{comes} << 16) * 0x9e3779b97f4a7c15u) >> (64 - kBits)];
   }
+  // How the location passes to the thread of the access that comes; null if that is not known.
+  [[gnu::always_inline]] const Passage* find(Location place, Stamp now) {
+    const Stamp last = place.last();
+    const Stamp before = (last & kHasHistory) != 0 ? place.before() : 0;
+    const Passage& known = (*this)(past(last, before), comes(now));
+    const bool is_like_it = known.past == past(last, before) && known.comes == comes(now);
+    return is_like_it && known.fits(place, before) ? &known : nullptr;
+  }
   void forget_everything() { passages_ = {}; }
 
  private:

@@ -43,20 +43,16 @@ Touch Shadow::touch(Stamp stamp) const {
 }
 
 [[gnu::always_inline]] inline bool Shadow::pass_as_before(Location place, Stamp now, bool alone) {
-  const Stamp last = place.last();
-  const Stamp before = (last & kHasHistory) != 0 ? place.before() : 0;
-  const std::uint64_t past = Passages::past(last, before);
-  const Passage& known = passages_(past, Passages::comes(now));
-  if (known.past != past || known.comes != Passages::comes(now)) return false;
-  if (!known.fits(place, before)) return false;
-  if (known.count != nullptr) {
+  const Passage* const known = passages_.find(place, now);
+  if (known == nullptr) return false;
+  if (known->count != nullptr) {
     if (!alone) return false;
-    ++*known.count;
+    ++*known->count;
   }
-  if (known.puts_down_before) place.write() = plain(before);
+  if (known->puts_down_before) place.write() = plain(place.before());
   ++passed_;
-  place.before() = plain(last) | known.before_flags;
-  place.last() = now | known.last_flags;
+  place.before() = plain(place.last()) | known->before_flags;
+  place.last() = now | known->last_flags;
   return true;
 }
 

@@ -326,26 +326,26 @@ bool Shadow::stays_at_once(Location location, const Sweep& sweep) const {
 }
 
 void Shadow::follow(const Lane& lane, std::uint64_t rounds, Stamp first, Stamp round_length) {
-  const auto& [touch, item, begin, end] = lane;
+  const PatternTouch& touch = *lane.touch;
+  const LoopWalk::Moving& item = lane.item;
   if (item.step == 0) {  // one series
-    Series series = touch->series(first);
+    Series series = touch.series(first);
     const Series latest = series.later((rounds - 1) * round_length);
     series.last = latest.last;
     series.write = latest.write;
-    return access(series, item.address, touch->size);
+    return access(series, item.address, touch.size);
   }
-  if (stays_in_turn(*touch, item, rounds, first, round_length)) return;
+  if (stays_in_turn(touch, item, rounds, first, round_length)) return;
   const auto go = [&](Address address, Location location, const Sweep& sweep) {
     follow(address, location, sweep);
     return true;
   };
-  if (is_simple(item.address, touch->size) &&
-      sweep(*touch, item, rounds, first, round_length, go)) {
+  if (is_simple(item.address, touch.size) && sweep(touch, item, rounds, first, round_length, go)) {
     return;
   }
-  Series series = touch->series(first);
+  Series series = touch.series(first);
   for (std::uint64_t round = 0; round < rounds; ++round, series = series.later(round_length)) {
-    access(series, item.address + round * item.step, touch->size);
+    access(series, item.address + round * item.step, touch.size);
   }
 }
 
@@ -385,17 +385,14 @@ std::uint64_t Shadow::pass_together(Location place, const Sweep& sweep) {
   const Stamp last = place.last();
   if (!series.is_one() || last < kFirstStamp || (last & kHalf) != sweep.mode) return 0;
   if (is_nobodys(last)) return 0;
-  const bool shared = (last & kHasHistory) != 0;
-  const Stamp before = shared ? place.before() : 0;
-  const std::uint64_t past = Passages::past(last, before);
   const Stamp now = series.last | sweep.mode;
-  const Passage& known = passages_(past, Passages::comes(now));
-  if (known.past != past || known.comes != Passages::comes(now)) return 0;
-  if (!known.fits(place, before)) return 0;
-  const Passing passing{place.stamp, shared, known.asks, sweep.distance, sweep.rounds};
+  const Passage* const known = passages_.find(place, now);
+  if (known == nullptr) return 0;
+  const bool shared = (last & kHasHistory) != 0;
+  const Passing passing{place.stamp, shared, known->asks, sweep.distance, sweep.rounds};
   const std::uint64_t run = alike(passing);
-  pass_on(passing, run, known, now, sweep.round_length);
-  if (known.count != nullptr) *known.count += run;
+  pass_on(passing, run, *known, now, sweep.round_length);
+  if (known->count != nullptr) *known->count += run;
   passed_ += run;
   return run;
 }
