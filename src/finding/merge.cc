@@ -134,16 +134,17 @@ void take_over(Finding& longer, Finding& shorter) {
   longer.notes.push_back(std::move(also));
 }
 
-std::vector<Finding> each_once(std::vector<Finding> findings) {
+// One after the other: `take` gives a finding to the first one before it that is `like` it.
+template <typename Like, typename Take>
+std::vector<Finding> merge_alike(std::vector<Finding> findings, Like like, Take take) {
   std::vector<Finding> out;
   for (Finding& finding : findings) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const Finding& first) {
-      return looks_the_same(first, finding);
-    });
-    if (same == out.end()) {
+    const auto first = std::find_if(out.begin(), out.end(),
+                                    [&](const Finding& other) { return like(other, finding); });
+    if (first == out.end()) {
       out.push_back(std::move(finding));
     } else {
-      take_in(*same, finding);
+      take(*first, finding);
     }
   }
   return out;
@@ -152,22 +153,12 @@ std::vector<Finding> each_once(std::vector<Finding> findings) {
 }  // namespace
 
 std::vector<Finding> merge_findings(std::vector<Finding> findings) {
-  findings = each_once(std::move(findings));
+  findings = merge_alike(std::move(findings), looks_the_same, take_in);
   // The longest stories first, so that whatever a finding can be part of is there already.
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     return std::tuple(marked_steps(b), b.rank) < std::tuple(marked_steps(a), a.rank);
   });
-  std::vector<Finding> out;
-  for (Finding& finding : findings) {
-    const auto whole = std::find_if(out.begin(), out.end(), [&](const Finding& longer) {
-      return tells_the_same(longer, finding);
-    });
-    if (whole == out.end()) {
-      out.push_back(std::move(finding));
-    } else {
-      take_over(*whole, finding);
-    }
-  }
+  std::vector<Finding> out = merge_alike(std::move(findings), tells_the_same, take_over);
   std::stable_sort(out.begin(), out.end(),
                    [](const Finding& a, const Finding& b) { return a.rank > b.rank; });
   return out;

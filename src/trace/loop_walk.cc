@@ -7,10 +7,6 @@ namespace {
 
 constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47;
 
-std::uint64_t magnitude(std::uint64_t step) {
-  return static_cast<std::int64_t>(step) < 0 ? 0 - step : step;
-}
-
 // The first round in which [address, address + size), moved by `step` every round, touches
 // [page, page + HEDDLE_FAULT_PAGE). Addresses are below 2^48 here. ~0: never.
 std::uint64_t first_touch(Address address, std::uint64_t size, std::uint64_t step, Address page) {
@@ -18,7 +14,7 @@ std::uint64_t first_touch(Address address, std::uint64_t size, std::uint64_t ste
   const Address page_end = page + HEDDLE_FAULT_PAGE;
   const auto touches = [&](Address at) { return at < page_end && at + size > page; };
   if (touches(address)) return 0;
-  const std::uint64_t far = magnitude(step);
+  const std::uint64_t far = LoopWalk::magnitude(step);
   const bool upwards = static_cast<std::int64_t>(step) > 0;
   if (far == 0 || upwards != (address < page)) return kNever;
   const std::uint64_t way = upwards ? page - (address + size) + 1 : address - page_end + 1;

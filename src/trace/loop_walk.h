@@ -28,8 +28,11 @@ class LoopWalk {
  public:
   struct Moving {
     Address address;  // in the next round; of an item that is gathered, what is added to its words
-    std::uint64_t step;
+    std::uint64_t step;  // has a sign
   };
+  static std::uint64_t magnitude(std::uint64_t step) {
+    return static_cast<std::int64_t>(step) < 0 ? 0 - step : step;
+  }
 
   // What an item does from the first round on, as the record (its header and all words) says.
   static Moving moving(const RecordShape& loop, std::size_t item, const std::uint64_t* record) {

@@ -5,13 +5,9 @@
 namespace heddle::avio {
 namespace {
 
-std::uint64_t magnitude(std::uint64_t step) {
-  return static_cast<std::int64_t>(step) < 0 ? 0 - step : step;
-}
-
 // They move alike, in between each other: neither ever gets to a byte of the other.
 bool alternate(const Lane& a, const Lane& b) {
-  const std::uint64_t step = magnitude(a.item.step);
+  const std::uint64_t step = LoopWalk::magnitude(a.item.step);
   if (a.item.step != b.item.step || step == 0) return false;
   const bool swapped = b.item.address < a.item.address;
   const Lane& low = swapped ? b : a;
@@ -31,7 +27,7 @@ bool leads(const Lane& a, const Lane& b) {
 }  // namespace
 
 bool Lane::extend(std::uint64_t rounds) {
-  const std::uint64_t way = (rounds - 1) * magnitude(item.step);
+  const std::uint64_t way = (rounds - 1) * LoopWalk::magnitude(item.step);
   const bool upwards = static_cast<std::int64_t>(item.step) >= 0;
   begin = upwards ? item.address : item.address - way;
   end = (upwards ? item.address + way : item.address) + touch->size;

@@ -98,7 +98,7 @@ void Others::grow(OthersId& id) {
     return;
   }
   const OthersId form = (id & kForm) + 1;
-  if (form > 2) {
+  if (form > kLargestBlock) {
     id = make_table(id, kFirstTable);
     return;
   }

@@ -46,7 +46,7 @@ class Others {
   [[gnu::always_inline]] void prefetch(OthersId id, Actor leaves, Actor comes) const {
     if (is_alone(id)) return;
     const Left* const places = block(id);
-    if ((id & kForm) <= kAlone) return __builtin_prefetch(places, 1);
+    if (!is_table(id)) return __builtin_prefetch(places, 1);
     const std::uint64_t mask = size(id) - 1;
     __builtin_prefetch(places + (first_place(leaves) & mask), 1);
     __builtin_prefetch(places + (first_place(comes) & mask), 1);
@@ -62,6 +62,7 @@ class Others {
   // use. The form of a table that is not very large has its size, too, so that nobody has to look
   // there.
   static constexpr OthersId kForm = 15;
+  static constexpr OthersId kLargestBlock = 2;
   static constexpr OthersId kLargeTable = 3;
   static constexpr OthersId kAlone = 4;
   static constexpr std::uint64_t kFirstTable = 16;

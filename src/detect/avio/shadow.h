@@ -96,15 +96,15 @@ class Shadow {
     constexpr std::size_t kFew = 4;
     if (passed_ <= kFew) return;
     passed_ = 0;
-    const Stamp turn = turn_;
+    const auto passes = [turn = turn_](Stamp last) {
+      return (last & kHasHistory) != 0 && last < turn;
+    };
     for (Stamp* const last : found) {
-      const bool passes = (*last & kHasHistory) != 0 && *last < turn;
-      __builtin_prefetch(passes ? &Location{last}.before() : last, 1);
+      __builtin_prefetch(passes(*last) ? &Location{last}.before() : last, 1);
     }
     if (!asks_for_others()) return;
     for (Stamp* const last : found) {
-      const bool passes = (*last & kHasHistory) != 0 && *last < turn;
-      if (passes) histories_.prefetch_others({last}, actor_);
+      if (passes(*last)) histories_.prefetch_others({last}, actor_);
     }
   }
   // The execution. `first` is its first access.

@@ -70,9 +70,8 @@ HEDDLE_VECTORISED Stamp obstacles(const Row row, bool writes) {
 }
 
 HEDDLE_VECTORISED void put_down_readers(const Row row) {
-  constexpr std::size_t kNext = kArray / sizeof(Stamp);
-  Stamp* const before = row.last + kNext;
-  Stamp* const readers = before + kNext;
+  Stamp* const before = &Location{row.last}.before();
+  Stamp* const readers = &Location{row.last}.reader();
   for (std::uint64_t n = 0; n < row.count; ++n) {
     const Stamp last = row.last[n];
     const bool reads = (last & kIsReader) != 0;
@@ -82,9 +81,8 @@ HEDDLE_VECTORISED void put_down_readers(const Row row) {
 }
 
 HEDDLE_VECTORISED void put_down_writes(const Row row) {
-  constexpr std::size_t kNext = kArray / sizeof(Stamp);
-  Stamp* const before = row.last + kNext;
-  Stamp* const writes = before + 2 * kNext;
+  Stamp* const before = &Location{row.last}.before();
+  Stamp* const writes = &Location{row.last}.write();
   for (std::uint64_t n = 0; n < row.count; ++n) {
     const Stamp last = row.last[n];
     const bool written = (last & (kWrote | kHasHistory)) == (kWrote | kHasHistory);
@@ -131,13 +129,11 @@ HEDDLE_VECTORISED bool replace_in_turn(const Row row, bool writes) {
 
 // Locations that may pass to another thread in the same way.
 struct Passing {
-  Stamp* last;  // of the first one
+  Location first;
   bool shared;  // they have a history
   Passage::Asks asks;
   std::ptrdiff_t distance;
   std::uint64_t most;
-
-  Stamp* part(std::size_t number) const { return last + number * (kArray / sizeof(Stamp)); }
 };
 
 // How many of them, from the first one on, have its past, but for ordinals, and what else is asked
@@ -147,11 +143,11 @@ template <typename Distance>
   using Asks = Passage::Asks;
   constexpr Stamp kTraits = kFirstStamp - 1;
   constexpr std::uint64_t kStep = 16;
-  const Stamp* const last = row.last;
-  const Stamp* const before = row.shared ? row.part(1) : row.last;
+  const Stamp* const last = &row.first.last();
+  const Stamp* const before = row.shared ? &row.first.before() : last;
   const bool of_write = row.asks == Asks::kNoWrite || row.asks == Asks::kWrite;
-  const Stamp* const asked = of_write                    ? row.part(3)
-                             : row.asks == Asks::kReader ? row.part(2)
+  const Stamp* const asked = of_write                    ? &row.first.write()
+                             : row.asks == Asks::kReader ? &row.first.reader()
                                                          : before;
   const Stamp spots = row.asks == Asks::kWrite || row.asks == Asks::kReader ? kTraits : 0;
   const Stamp orders = of_write ? 1 : 0;
@@ -185,10 +181,10 @@ template <typename Distance>
 [[gnu::always_inline]] inline void pass_by(const Passing& row, std::uint64_t count,
                                            const Passage& how, Stamp now, Stamp round_length,
                                            Distance by) {
-  Stamp* const last = row.last;
-  Stamp* const before = row.part(1);
+  Stamp* const last = &row.first.last();
+  Stamp* const before = &row.first.before();
   if (how.puts_down_before) {
-    Stamp* const write = row.part(3);
+    Stamp* const write = &row.first.write();
     for (std::uint64_t n = 0; n < count; ++n) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(n) * by;
       write[at] = plain(before[at]);
@@ -389,7 +385,7 @@ std::uint64_t Shadow::pass_together(Location place, const Sweep& sweep) {
   const Passage* const known = passages_.find(place, now);
   if (known == nullptr) return 0;
   const bool shared = (last & kHasHistory) != 0;
-  const Passing passing{place.stamp, shared, known->asks, sweep.distance, sweep.rounds};
+  const Passing passing{place, shared, known->asks, sweep.distance, sweep.rounds};
   const std::uint64_t run = alike(passing);
   pass_on(passing, run, *known, now, sweep.round_length);
   if (known->count != nullptr) *known->count += run;
