@@ -71,9 +71,19 @@ class Notes {
     return true;
   }
 
-  // Nothing is: every access is noted.
-  bool is_quiet(const LiveItem&, Address, ThreadId, const Tag*, Control, Sight&) { return false; }
+  // No round is steady: every access is noted.
+  Tag updated(Tag tag) const { return tag; }
+  bool begin_sight(const LiveItem&, Address, Sight&) { return false; }
+  int knowledge() const { return 0; }
+  bool is_as_good_as(int) const { return false; }
+  bool end_sight(const LiveItem&, Address, ThreadId, const Tag*, Control, std::span<const Sight>,
+                 Sight&) {
+    return false;
+  }
   bool is_seen(const Sight&, const LiveItem&, Address) const { return false; }
+  bool is_seen_beyond(Sight&, const LiveItem&, Address) { return false; }
+  void see_again(const Sight&, LiveItem&, Address, ThreadId, EventOrdinal) {}
+  std::uint64_t go_through(const Stretch&, std::uint64_t, ThreadId, EventOrdinal) { return 0; }
 
   std::vector<std::string> lines;
 

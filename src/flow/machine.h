@@ -39,11 +39,22 @@
 //   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
 //                          Control);
-//   // Whether the access would change nothing, and a read give its register what it has. It sets
-//   // what was seen there.
-//   bool is_quiet(const LiveItem&, Address, ThreadId, const Tag* registers, Control, Sight&);
-//   // Whether, as long as nothing changes, the same is true of an access of this address.
-//   bool is_seen(const Sight&, const LiveItem&, Address);
+//   // For rounds of loops that are like one that was watched (flow/rounds.h):
+//   Tag updated(Tag);  // the same, as it would be said now
+//   bool begin_sight(const LiveItem&, Address, Sight&);  // what is there before the round
+//   Knowledge knowledge();
+//   // Whether nothing is known now that was not then, but of memory.
+//   bool is_as_good_as(const Knowledge&);
+//   // What is there after it; whether the same is bound to happen where the same is seen. `others`:
+//   // the accesses before it in the round.
+//   bool end_sight(const LiveItem&, Address, ThreadId, const Tag* registers, Control,
+//                  std::span<const Sight> others, Sight&);
+//   bool is_seen(const Sight&, const LiveItem&, Address);  // whether that is there, too
+//   bool is_seen_beyond(Sight&, const LiveItem&, Address);  // the same, at second sight
+//   void see_again(const Sight&, LiveItem&, Address, ThreadId, EventOrdinal);  // it happens there
+//   // The same for the first of so many rounds, as long as that is there, or some of them; how
+//   // many, an even number.
+//   std::uint64_t go_through(const Stretch&, std::uint64_t rounds, ThreadId, EventOrdinal);
 //
 // update() is a read-modify-write; branch() returns what the statements under it are controlled by;
 // its ordinal is the segment event's.
@@ -147,6 +158,9 @@ class FlowMachine {
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
+  static constexpr std::uint64_t kStretch = 4;  // rounds that are worth going through at once
+  static constexpr std::uint64_t kLongest = 64;  // at once
+  static constexpr std::uint32_t kLongestPause = 16;
   static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
@@ -237,13 +251,22 @@ class FlowMachine {
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
+  using Held = std::array<Tag, kMostSights>;  // by the registers of its items
+  struct Watched {
+    bool moves = false;  // some memory does not stay as it is
+    Held gave;
+    std::array<Sight, kMostSights> sights;
+    std::array<Address, kMostSights> where;
+  };
   struct Rounds {
     Thread& thread;
     Activation& frame;
     LiveSegment& live;
     std::array<Control, FlowPrograms::kMostBefore + 1> outer;  // of the branches, the last its own
     bool stable = false;  // in the last round every branch decided as it had before
-    std::array<Sight, kMostSights> sights;  // what the items of a quiet round saw
+    std::uint32_t period = 1;  // how many were watched
+    Held held;            // before the first round that was watched
+    std::array<Watched, 2> watched;
 
     Rounds(Thread& of, LiveSegment& segment) : thread(of), frame(*of.running), live(segment) {}
   };
@@ -252,8 +275,18 @@ class FlowMachine {
                           const Execution* end, EventOrdinal& ordinal, After after);
   void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   bool phis_stay(ThreadId id, const Rounds& rounds);
-  bool is_quiet(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
-  bool looks_the_same(const Rounds& rounds, const std::uint64_t* words) const;
+  void update_registers(Rounds& rounds);
+  static void hold(const Rounds& rounds, Held& held);
+  static void give(Rounds& rounds, const Held& held);
+  static bool is_back(const Rounds& rounds);
+  bool watch(ThreadId id, Rounds& rounds, Watched& watched, const std::uint64_t* words,
+             EventOrdinal ordinal);
+  bool go_on(ThreadId id, Rounds& rounds, Watched& watched, const std::uint64_t* words,
+             EventOrdinal ordinal);
+  bool move_on(ThreadId id, const LiveSegment& live, const Watched& watched,
+               const std::uint64_t* words, EventOrdinal ordinal);
+  std::uint64_t go_through(ThreadId id, Rounds& rounds, std::uint32_t turn, const Execution* next,
+                           const Execution* end, EventOrdinal ordinal);
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   void settle(Rounds& rounds);

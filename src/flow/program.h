@@ -89,11 +89,26 @@ struct alignas(64) LiveItem {
   std::uint32_t led_to{};  // the client's
 };
 
-// What a client saw of an access that changed nothing: its own business.
+// What a client saw of an access: its own business, but for `moves`.
 struct Sight {
   std::uint64_t where;
-  const void* what;
-  std::uint32_t looks;
+  void* what;
+  void* also;
+  const void* cell;
+  std::uint32_t looks;    // before the round …
+  std::uint32_t becomes;  // … and after it
+  bool moves;             // there is something to be done
+  bool begins;
+};
+
+// Rounds of a loop whose addresses move on by the same steps all the time.
+struct Stretch {
+  std::span<LiveItem> items;
+  const Sight* one;            // of the items, in the first, the third … round
+  const Sight* other;          // … in those between them; may be the same
+  const Address* where;        // of the items in the first round
+  const std::uint64_t* steps;  // from round to round
+  std::uint32_t events;        // that a round stands for
 };
 
 // A segment without accesses that a record implies.
@@ -106,9 +121,9 @@ struct LiveBefore {
   bool asks{};           // its branch depends on registers
 };
 
-// How often rounds of a loop are looked at whether they are quiet (flow/rounds.h): seldom where
-// they have not been.
-class QuietRounds {
+// How often rounds of a loop are watched whether they are steady (flow/rounds.h): seldom where they
+// have not been.
+class SteadyRounds {
  public:
   bool is_worth_a_look() { return (++looked_ & pause_) == 0; }
   void lasted(std::ptrdiff_t rounds) {
@@ -143,7 +158,7 @@ struct alignas(64) LiveSegment {
   std::uint32_t before_count{};
   LiveItem* items = nullptr;
   const LiveBefore* before = nullptr;  // in the order in which they happened
-  QuietRounds quiet;
+  SteadyRounds steady;
 };
 
 class FlowPrograms {

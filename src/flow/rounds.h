@@ -4,16 +4,24 @@
 // so neither does what controls its accesses: once a round has decided everything as the one before
 // it did, the next ones only ask whether the branches' conditions are still the same.
 //
-// A round is *quiet* if, once it has taken its phis, nothing at all changes by it: its reads, and
-// the phis of the next round, give their registers what these have already, its branches decide as
-// before, and to the client its accesses are nothing new. What a round does depends on registers,
-// on what the client remembers of the memory that it accesses, and on what the client knows
-// besides. After a quiet round all of that is as it was before it, but for the addresses. So the
-// next round is quiet, too, if what the client remembers of its addresses is what it remembered of
-// the last round's: that is all that is looked at.
+// A round is *steady* if the next one, should it find memory as this one did, is bound to do the
+// same: its reads, and the phis of the next round, give their registers what these have already,
+// its branches decide as before, and what the client knows besides, but for the memory that is
+// accessed, is after it what it was before it. So one round is watched; then, as long as what the
+// client remembers of the addresses of a round is what it remembered of the watched one's before
+// that, it becomes what that became, and nothing else of the round is looked at. Mostly it becomes
+// what it was. Where it does not, accesses of a round that are about the same memory matter to each
+// other: then they must be the same ones in every round, which they are if all addresses move on by
+// the same distance.
+//
+// Neighbours of a point of a grid are points of the other colour of a chessboard, and so are the
+// units of their values: where one round does not lead back to what was, two may. Then both are
+// watched, and come by turns.
 #pragma once
 
 #include "flow/machine.h"
+
+#include <type_traits>
 
 namespace heddle {
 
@@ -39,19 +47,52 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
       expect(id, segments, next[kAhead]);
       expect_soon(id, segments, next[kSoon]);
     }
-    const bool looks = rounds.stable && live.quiet.is_worth_a_look();
+    const bool looks = rounds.stable && live.steady.is_worth_a_look();
+    if (looks) update_registers(rounds);
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
     if (!rounds.stable || !decides_as_before(id, rounds, ordinal)) {
       settle(rounds);
       round(id, rounds, next->words, ordinal);
       done();
-    } else if (looks && is_quiet(id, rounds, next->words, ordinal)) {
-      const Execution* const first = next;
-      do {
-        thread.steps += live.before_count + 1;
+    } else if (looks) {
+      const auto watch_one = [&](Watched& watched) {
+        const bool watches = watch(id, rounds, watched, next->words, ordinal);
         done();
-      } while (goes_on() && looks_the_same(rounds, next->words));
-      live.quiet.lasted(next - first);
+        return watches;
+      };
+      hold(rounds, rounds.held);
+      bool steady = watch_one(rounds.watched[0]);
+      rounds.period = 1;
+      if (steady && !is_back(rounds)) {
+        rounds.period = 2;
+        steady = !live.has_phis && goes_on() && decides_as_before(id, rounds, ordinal) &&
+                 watch_one(rounds.watched[1]) && is_back(rounds);
+      }
+      const Execution* const first = next;
+      if (steady && phis_stay(id, rounds)) {
+        std::uint32_t turn = 0;
+        std::uint32_t pause = 1;
+        std::uint32_t single = 0;  // rounds before it is worth looking for a stretch of them
+        while (goes_on()) {
+          if (std::is_empty_v<After> && single == 0) {
+            const std::uint64_t count = go_through(id, rounds, turn, next, end, ordinal);
+            next += count;
+            ordinal += count * live.events;
+            if (count != 0) {
+              pause = 1;
+              continue;
+            }
+            pause = std::min(2 * pause, kLongestPause);
+            single = pause;
+          }
+          if (!go_on(id, rounds, rounds.watched[turn], next->words, ordinal)) break;
+          done();
+          turn = (turn + 1) & (rounds.period - 1);
+          --single;
+        }
+        if (turn != 0) give(rounds, rounds.watched[0].gave);
+      }
+      live.steady.lasted(next - first);
     } else {
       same_round(id, rounds, next->words, ordinal);
       done();
@@ -59,6 +100,38 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
   } while (goes_on());
   settle(rounds);
   return next;
+}
+
+// What the registers of its items hold, with what units have been merged into by now: that is what
+// a round like the last one would find there.
+template <typename Client>
+void FlowMachine<Client>::update_registers(Rounds& rounds) {
+  for (const LiveItem& item : std::span(rounds.live.items, rounds.live.item_count)) {
+    Tag& tag = rounds.frame.registers[item.defines];
+    tag = client_.updated(tag);
+  }
+}
+
+template <typename Client>
+void FlowMachine<Client>::hold(const Rounds& rounds, Held& held) {
+  const std::size_t count = std::min<std::size_t>(rounds.live.item_count, held.size());
+  for (std::size_t i = 0; i < count; ++i)
+    held[i] = rounds.frame.registers[rounds.live.items[i].defines];
+}
+
+template <typename Client>
+void FlowMachine<Client>::give(Rounds& rounds, const Held& held) {
+  for (std::uint32_t i = 0; i < rounds.live.item_count; ++i)
+    rounds.frame.registers[rounds.live.items[i].defines] = held[i];
+}
+
+// Whether they hold what they held before the first round that was watched.
+template <typename Client>
+bool FlowMachine<Client>::is_back(const Rounds& rounds) {
+  for (std::uint32_t i = 0; i < rounds.live.item_count; ++i) {
+    if (rounds.frame.registers[rounds.live.items[i].defines] != rounds.held[i]) return false;
+  }
+  return true;
 }
 
 // Those that have just been taken, the next time.
@@ -73,38 +146,122 @@ bool FlowMachine<Client>::phis_stay(ThreadId id, const Rounds& rounds) {
   return true;
 }
 
-// Of a round that has taken its phis and decides as before, up to its last branch. Quiet rounds do
-// not take phis: those of the next one must give what these gave.
+// Executes a round that has taken its phis and decides as before, up to its last branch. Steady
+// rounds do not take phis: those of the next one must give what these gave.
 template <typename Client>
-bool FlowMachine<Client>::is_quiet(ThreadId id, Rounds& rounds, const std::uint64_t* words,
-                                   EventOrdinal ordinal) {
-  LiveSegment& live = rounds.live;
-  const Activation& frame = rounds.frame;
-  const bool quiet = [&] {
-    if (live.item_count > rounds.sights.size() || !phis_stay(id, rounds)) return false;
-    for (std::uint32_t i = 0; i < live.item_count; ++i) {
-      const LiveItem& item = live.items[i];
-      if (!client_.is_quiet(item, item.offset + words[item.base], id, frame.registers.data(),
-                            frame.control, rounds.sights[i])) {
-        return false;
-      }
+bool FlowMachine<Client>::watch(ThreadId id, Rounds& rounds, Watched& watched,
+                                const std::uint64_t* words, EventOrdinal ordinal) {
+  const std::span<LiveItem> items(rounds.live.items, rounds.live.item_count);
+  const bool watches = items.size() <= kMostSights && [&] {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      watched.where[i] = items[i].offset + words[items[i].base];
+      if (!client_.begin_sight(items[i], watched.where[i], watched.sights[i])) return false;
     }
-    if (!live.asks) return true;
-    const Tag condition = joined(id, frame, live.flow->from);
-    return client_.branch(id, ordinal + live.before_count, live.id, condition, frame.control) ==
-           frame.marks[live.flow->block].control;
+    return true;
   }();
-  if (!quiet) live.quiet.lasted(0);
-  return quiet;
+  const auto before = client_.knowledge();
+  same_round(id, rounds, words, ordinal);
+  if (!watches || !rounds.stable || !client_.is_as_good_as(before)) return false;
+  update_registers(rounds);
+  hold(rounds, watched.gave);
+  watched.moves = false;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Sight& sight = watched.sights[i];
+    if (!client_.end_sight(items[i], watched.where[i], id, rounds.frame.registers.data(),
+                           rounds.frame.control, std::span(watched.sights).first(i), sight)) {
+      return false;
+    }
+    watched.moves = watched.moves || sight.moves;
+  }
+  return true;
 }
 
+// Whether the round is like the one that was watched; then it has been executed.
 template <typename Client>
-[[gnu::always_inline]] inline bool FlowMachine<Client>::looks_the_same(
-    const Rounds& rounds, const std::uint64_t* words) const {
+[[gnu::always_inline]] inline bool FlowMachine<Client>::go_on(ThreadId id, Rounds& rounds,
+                                                              Watched& watched,
+                                                              const std::uint64_t* words,
+                                                              EventOrdinal ordinal) {
   const LiveSegment& live = rounds.live;
   for (std::uint32_t i = 0; i < live.item_count; ++i) {
     const LiveItem& item = live.items[i];
-    if (!client_.is_seen(rounds.sights[i], item, item.offset + words[item.base])) return false;
+    const Address where = item.offset + words[item.base];
+    if (!client_.is_seen(watched.sights[i], item, where) &&
+        !client_.is_seen_beyond(watched.sights[i], item, where)) {
+      return false;
+    }
+  }
+  if (watched.moves && !move_on(id, live, watched, words, ordinal + live.before_count)) return false;
+  rounds.thread.steps += live.before_count + 1;
+  return true;
+}
+
+// Many rounds like those that were watched, of a loop that goes through memory step by step; how
+// many they were.
+template <typename Client>
+std::uint64_t FlowMachine<Client>::go_through(ThreadId id, Rounds& rounds, std::uint32_t turn,
+                                              const Execution* next, const Execution* end,
+                                              EventOrdinal ordinal) {
+  const LiveSegment& live = rounds.live;
+  if (end - next < static_cast<std::ptrdiff_t>(kStretch)) return 0;
+  std::array<Address, kMostSights> where;
+  std::array<std::uint64_t, kMostSights> steps;
+  for (std::uint32_t i = 0; i < live.item_count; ++i) {
+    const LiveItem& item = live.items[i];
+    where[i] = item.offset + next->words[item.base];
+    steps[i] = next->words[item.base] - next[-1].words[item.base];
+  }
+  // Items that share a word are compared once.
+  struct Word {
+    std::uint32_t base;
+    std::uint64_t step;
+    std::uint64_t expected;
+  };
+  std::array<Word, kMostSights> words;
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i < live.item_count; ++i) {
+    const std::uint32_t base = live.items[i].base;
+    const auto last = words.begin() + count;
+    if (std::none_of(words.begin(), last, [&](const Word& word) { return word.base == base; }))
+      words[count++] = {base, steps[i], next->words[base]};
+  }
+  std::uint64_t even = 0;
+  const auto is_even = [&](const Execution& round) {
+    if (round.shape != next->shape || round.who != id) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (round.words[words[i].base] != words[i].expected) return false;
+      words[i].expected += words[i].step;
+    }
+    return true;
+  };
+  while (next + even != end && even < kLongest && is_even(next[even])) ++even;
+  if (even < kStretch) return 0;
+  const Stretch stretch{{live.items, live.item_count},
+                        rounds.watched[turn].sights.data(),
+                        rounds.watched[turn ^ (rounds.period - 1)].sights.data(),
+                        where.data(),
+                        steps.data(),
+                        live.events};
+  const std::uint64_t done = client_.go_through(stretch, even, id, ordinal + live.before_count);
+  rounds.thread.steps += done * (live.before_count + 1);
+  return done;
+}
+
+template <typename Client>
+[[gnu::always_inline]] inline bool FlowMachine<Client>::move_on(ThreadId id,
+                                                                const LiveSegment& live,
+                                                                const Watched& watched,
+                                                                const std::uint64_t* words,
+                                                                EventOrdinal ordinal) {
+  LiveItem* const items = live.items;
+  const std::uint64_t distance = items[0].offset + words[items[0].base] - watched.where[0];
+  for (std::uint32_t i = 1; i < live.item_count; ++i) {
+    if (items[i].offset + words[items[i].base] - watched.where[i] != distance) return false;
+  }
+  for (std::uint32_t i = 0; i < live.item_count; ++i) {
+    ++ordinal;
+    if (watched.sights[i].moves)
+      client_.see_again(watched.sights[i], items[i], watched.where[i] + distance, id, ordinal);
   }
   return true;
 }

@@ -191,6 +191,10 @@ class Blocks {
   static std::uint64_t cell_of(Address address, std::uint32_t shift) {
     return (address & (kPageBytes - 1)) >> shift;
   }
+  // How many there are from this one to the end of its page.
+  static std::uint64_t cells_from(Address address, std::uint32_t shift) {
+    return (kPageBytes - (address & (kPageBytes - 1))) >> shift;
+  }
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
   [[gnu::always_inline]] void expect(Address address) const {
@@ -239,8 +243,15 @@ class Blocks {
     return plane.accesses == nullptr ? 0 : (*plane.accesses)[cell];
   }
   void set_access(Near& near, std::uint64_t cell, AccessRef access) {
+    set_access(*accesses_of(near), cell, access);
+  }
+  void set_access(Accesses& accesses, std::uint64_t cell, AccessRef access) {
+    bytes_ += accesses.set(cell, access);
+  }
+  // They do not move until numbers are collected.
+  Accesses* accesses_of(Near& near) {
     if (near.accesses == nullptr) near.accesses = make_accesses(near);
-    bytes_ += near.accesses->set(cell, access);
+    return near.accesses;
   }
   // Calls tell(cell, its plane) for the other threads' cells; it returns what they know by then.
   template <typename Tell>

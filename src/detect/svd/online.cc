@@ -269,44 +269,6 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
   return true;
 }
 
-bool Online::is_quiet(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
-                      Control control, Sight& sight) {
-  const Blocks::Near& near = blocks_.near_here(address);
-  if (!Blocks::is_one(near, address, item)) return false;
-  const Cell cell = near.cells[Blocks::cell_of(address, item.shift)];
-  sight = {near.begin, near.cells, std::bit_cast<std::uint32_t>(cell)};
-  if (item.kind == EventKind::kRead) {
-    return near.is_calm_for_reads(cell) && kReadAgain.has(cell) &&
-           units_.is_live_root(unit_of(cell)) && registers[item.defines] == tag_of(cell);
-  }
-  if (item.kind != EventKind::kWrite || !near.is_calm_for_writes(cell) || !kStoredAgain.has(cell))
-    return false;
-  const UnitId owner = unit_of(cell);
-  if (units_.any_noted()) {
-    const ThreadId own = std::min(thread, kMaxThread);
-    if (units_.noted(owner) || !are_calm(own, {registers, item.address.numbers()}) ||
-        !units_.is_calm(own, control)) {
-      return false;
-    }
-  }
-  return quiet_owner(registers, item.value) == owner && owner != 0 &&
-         last_stores_[item.event.site].unit == owner;
-}
-
-// The unit of a store that merges nothing and is not new; else 0.
-UnitId Online::quiet_owner(const Tag* registers, FlowList data) {
-  UnitId owner = 0;
-  for (std::uint32_t i = 0; i < data.size(); ++i) {
-    const UnitSet one = registers[data[i]];
-    if (one >= kSetBit) return 0;
-    const UnitId unit = units_.live(one & ~kComputed);
-    if (unit == 0) continue;
-    if (owner != 0 && unit != owner) return 0;
-    owner = unit;
-  }
-  return owner;
-}
-
 // Of cells that are alike, and whose other threads have been told.
 inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, EventOrdinal ordinal) {
   Cell* const cells = run.near->cells + run.first;

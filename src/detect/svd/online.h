@@ -202,6 +202,16 @@ class Online {
   // What was computed by one unit, or by units that are merged here, none with a note.
   bool store_at_a_glance(LiveItem& item, Address address, ThreadId thread, EventOrdinal ordinal,
                          const Tag* registers, Control control);
+  // Steady rounds (steady.cc).
+  Tag updated(Tag tag) { return tag >= kSetBit ? tag : units_.updated(tag); }
+  bool begin_sight(const LiveItem& item, Address address, Sight& sight);
+  Units::Knowledge knowledge() const { return units_.knowledge(); }
+  bool is_as_good_as(const Units::Knowledge& before) {
+    watched_from_ = before.next;
+    return units_.has_only_grown(before);
+  }
+  bool end_sight(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                 Control control, std::span<const Sight> others, Sight& sight);
   // Whether the access is about a cell like the one that was seen, in the same page.
   [[gnu::always_inline]] static bool is_seen(const Sight& sight, const LiveItem& item,
                                              Address address) {
@@ -209,8 +219,20 @@ class Online {
     return (address & item.mask) == sight.where &&
            std::bit_cast<std::uint32_t>(cells[Blocks::cell_of(address, item.shift)]) == sight.looks;
   }
-  bool is_quiet(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
-                Control control, Sight& sight);
+  // The same in another page, or of a cell that is like it only at second sight.
+  bool is_seen_beyond(Sight& sight, const LiveItem& item, Address address);
+  [[gnu::always_inline]] void see_again(const Sight& sight, LiveItem& item, Address address,
+                                        ThreadId thread, EventOrdinal ordinal) {
+    const std::uint64_t number = Blocks::cell_of(address, item.shift);
+    static_cast<Cell*>(sight.what)[number] = std::bit_cast<Cell>(sight.becomes);
+    if (!sight.begins) return;
+    auto& accesses = *static_cast<Accesses*>(sight.also);
+    blocks_.set_access(accesses, number, access_ref(item, thread, ordinal));
+    units_.count_one_more();
+  }
+
+  std::uint64_t go_through(const Stretch& stretch, std::uint64_t rounds, ThreadId thread,
+                           EventOrdinal ordinal);
 
  private:
   static constexpr std::size_t kManyUnits = std::size_t{1} << 18;  // bytes
@@ -410,6 +432,11 @@ class Online {
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
         return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
       });
+  static bool is_calm(const Blocks::Near& near, const LiveItem& item, Cell cell);
+  Cell& up_to_date(Cell& cell);
+  std::uint64_t count_alike(Cell* cells, std::uint64_t count, std::uint64_t looks);
+  void begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds, ThreadId thread,
+                   EventOrdinal ordinal);
   bool are_calm(ThreadId thread, Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {
       if (!units_.is_calm_set(thread, tags[i])) return false;
@@ -426,7 +453,6 @@ class Online {
     last = {owner, std::min(thread, kMaxThread), access_ref(event, thread, ordinal), address,
             event.size};
   }
-  UnitId quiet_owner(const Tag* registers, FlowList data);
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
@@ -452,6 +478,7 @@ class Online {
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
+  UnitId watched_from_ = 0;  // units from here on began in the round that was watched
   std::size_t collect_units_at_;
   std::size_t collect_blocks_at_;
   std::size_t collect_sets_at_;

@@ -41,9 +41,23 @@ UnitId Units::live_slowly(UnitId id) {
 }
 
 void Units::end(UnitId id) {
+  ++changes_;
   const UnitId unit = root(id);
   free_notes(unit);
   words_[unit] = kEnded;
+}
+
+bool Units::has_only_grown(const Knowledge& before) {
+  const std::size_t begun = words_.size() - before.next;
+  if (merged_ - before.merged != begun || changes_ != before.changes ||
+      merge_alarms_ != before.alarms) {
+    return false;
+  }
+  for (UnitId id = before.next; id < words_.size(); ++id) {
+    const UnitId unit = live(id);
+    if (unit == 0 || unit >= before.next) return false;
+  }
+  return true;
 }
 
 // ---- sets
@@ -134,6 +148,7 @@ UnitId Units::merge_several(UnitId into, UnitSet set) {
 void Units::note(UnitId id, ThreadId owner, const Overwrite& overwrite) {
   if (owner >= alarms_.size()) alarms_.resize(owner + 1, 0);
   ++alarms_[owner];
+  ++changes_;
   if (!noted(id)) ++noted_units_;
   words_[id] = kNoted | notes_.add(words_[id] & ~kNoted, overwrite);
 }

@@ -81,6 +81,27 @@ class Units {
     return pairs_[set & ~kSetBit].computed == 0 ? set : several_compared(set);
   }
 
+  // The element with what its unit has been merged into; 0 when that has ended.
+  UnitSet updated(UnitSet one) {
+    const UnitId unit = live(one & ~kComputed);
+    return unit == 0 ? 0 : unit | (one & kComputed);
+  }
+
+  // What is known of units, but for which began and were merged into others at once.
+  struct Knowledge {
+    UnitId next{};            // the next to begin
+    std::uint64_t merged{};   // how many have been
+    std::uint64_t changes{};  // how often one ended, got notes or gave them away …
+    std::uint64_t alarms{};   // … or was merged with one that had some
+  };
+  Knowledge knowledge() const {
+    return {static_cast<UnitId>(words_.size()), merged_, changes_, merge_alarms_};
+  }
+  // Whether nothing has happened since but that units began and were merged into older ones.
+  bool has_only_grown(const Knowledge& before);
+  // One such that has no number.
+  void count_one_more() { ++created_; }
+
   template <typename Visit>
   void for_each_live(UnitSet set, Visit visit);
   // The same, of a thread's own set, if a unit of it may have got notes since this was last asked.
@@ -218,11 +239,6 @@ class Units {
   void begin(Renumbering& renumbering);
   void finish(Renumbering& renumbering);
   void move_words(const Marked& marked);
-  // The element with what its unit has been merged into; 0 when that has ended.
-  UnitSet updated(UnitSet one) {
-    const UnitId unit = live(one & ~kComputed);
-    return unit == 0 ? 0 : unit | (one & kComputed);
-  }
 
   std::uint32_t set_limit_;
   Pool<Word> words_;  // by unit
@@ -238,6 +254,8 @@ class Units {
   std::size_t created_ = 0;
   std::vector<std::uint64_t> alarms_;  // by thread: how often one of its units got a note
   std::uint64_t merge_alarms_ = 0;
+  std::uint64_t merged_ = 0;
+  std::uint64_t changes_ = 0;  // see Knowledge
 };
 
 inline UnitId Units::live(UnitId id) {
@@ -253,6 +271,7 @@ inline UnitId Units::merge(UnitId a, UnitId b) {
   if (a > b) std::swap(a, b);  // the older one stays: chains of merges stay short
   if ((words_[a] | words_[b]) != 0) move_notes(a, b);
   words_[b] = a;
+  ++merged_;
   return a;
 }
 
@@ -261,6 +280,7 @@ void Units::take_notes(UnitId id, Take take) {
   if (!noted(id)) return;
   notes_.for_each(words_[id] & ~kNoted, take);
   free_notes(id);
+  ++changes_;
 }
 
 template <typename Visit>

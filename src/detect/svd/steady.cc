@@ -1,0 +1,185 @@
+// Online's part of steady rounds (flow/rounds.h): what it sees of a loop's accesses, and what becomes
+// of it in further rounds.
+//
+// A cell says all that Online remembers of a block; what else a round depends on are registers and
+// what is known of units. A unit that begins in a round and is merged into an older one in it might
+// as well never have begun: in further rounds the older one takes its place from the start.
+#include "detect/svd/online.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::svd {
+namespace {
+
+// What a cell looks like in one round and in the next.
+std::uint64_t in_turns(std::uint32_t first, std::uint32_t second) {
+  return std::uint64_t{second} << 32 | first;
+}
+std::uint64_t two_at(const Cell* cells) {
+  std::uint64_t two = 0;
+  std::memcpy(&two, cells, sizeof two);
+  return two;
+}
+
+void fill(Cell* cells, std::uint64_t count, std::uint64_t looks) {
+  for (std::uint64_t i = 0; i < count; i += 2)
+    std::memcpy(static_cast<void*>(cells + i), &looks, sizeof looks);
+}
+
+}  // namespace
+
+// Cells that mean the same look the same after this.
+Cell& Online::up_to_date(Cell& cell) {
+  const UnitId unit = units_.live(unit_of(cell));
+  cell = cell.with(unit == 0 ? 0 : cell.kind(), unit);
+  return cell;
+}
+
+bool Online::is_calm(const Blocks::Near& near, const LiveItem& item, Cell cell) {
+  return (item.kind == EventKind::kRead && near.is_calm_for_reads(cell)) ||
+         (item.kind == EventKind::kWrite && near.is_calm_for_writes(cell));
+}
+
+bool Online::begin_sight(const LiveItem& item, Address address, Sight& sight) {
+  Blocks::Near& near = blocks_.near_here(address);
+  if (!Blocks::is_one(near, address, item)) return false;
+  const Cell& cell = up_to_date(near.cells[Blocks::cell_of(address, item.shift)]);
+  sight = {.where = near.begin,
+           .what = near.cells,
+           .also = nullptr,
+           .cell = &cell,
+           .looks = std::bit_cast<std::uint32_t>(cell),
+           .becomes = 0,
+           .moves = false,
+           .begins = false};
+  return is_calm(near, item, cell);
+}
+
+// The page may be another one, where fewer are calm; or the cell has not been looked at since its
+// unit was merged or ended.
+bool Online::is_seen_beyond(Sight& sight, const LiveItem& item, Address address) {
+  Blocks::Near& near = blocks_.near_here(address);
+  if (!Blocks::is_one(near, address, item)) return false;
+  const Cell cell = up_to_date(near.cells[Blocks::cell_of(address, item.shift)]);
+  if (std::bit_cast<std::uint32_t>(cell) != sight.looks || !is_calm(near, item, cell)) return false;
+  sight.where = near.begin;
+  sight.what = near.cells;
+  sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
+  return true;
+}
+
+bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                       Control control, std::span<const Sight> others, Sight& sight) {
+  Blocks::Near& near = blocks_.near_here(address);
+  const std::uint64_t number = Blocks::cell_of(address, item.shift);
+  // Another page may have taken its place, if both have the same.
+  if (!Blocks::is_one(near, address, item) || near.cells + number != sight.cell) return false;
+  Cell& cell = near.cells[number];
+  const UnitId unit = units_.live(unit_of(cell));
+  if (unit == 0 || unit >= watched_from_) return false;
+  cell.unit = unit & kMaxUnit;
+  sight.becomes = std::bit_cast<std::uint32_t>(cell);
+  sight.moves = sight.becomes != sight.looks;
+  if (item.kind == EventKind::kRead) {
+    const auto before = std::bit_cast<Cell>(sight.looks);
+    const bool is_first = std::none_of(others.begin(), others.end(), [&](const Sight& other) {
+      return other.cell == sight.cell;
+    });
+    sight.begins = is_first && (units_.live(unit_of(before)) == 0 || !kReadOn.has(before));
+    sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
+    return true;
+  }
+  if (units_.any_noted()) {
+    const ThreadId owner = std::min(thread, kMaxThread);
+    if (units_.noted(unit) || !are_calm(owner, {registers, item.address.numbers()}) ||
+        !units_.is_calm(owner, control)) {
+      return false;
+    }
+  }
+  return last_stores_[item.event.site].unit == unit;
+}
+
+// How many of them are like that from the first on; an even number.
+std::uint64_t Online::count_alike(Cell* cells, std::uint64_t count, std::uint64_t looks) {
+  std::uint64_t outdated = looks;  // what turned out to mean the same
+  std::uint64_t alike = 0;
+  for (; alike + 2 <= count; alike += 2) {
+    Cell* const two = cells + alike;
+    const std::uint64_t seen = two_at(two);
+    if (seen == looks) continue;
+    if (seen != outdated) {
+      up_to_date(two[0]);
+      up_to_date(two[1]);
+      if (two_at(two) != looks) break;
+      outdated = seen;
+    } else {
+      fill(two, 2, looks);
+    }
+  }
+  return alike;
+}
+
+std::uint64_t Online::go_through(const Stretch& stretch, std::uint64_t rounds, ThreadId thread,
+                                 EventOrdinal ordinal) {
+  const std::size_t count = stretch.items.size();
+  const auto moves = [&](std::size_t i) { return stretch.one[i].moves || stretch.other[i].moves; };
+  for (std::size_t i = 0; i < count; ++i) {
+    const LiveItem& item = stretch.items[i];
+    const Address where = stretch.where[i];
+    if ((where & item.mask) != stretch.one[i].where || (where & item.mask) != stretch.other[i].where)
+      return 0;
+    const bool stays = stretch.steps[i] == 0;
+    if (stays ? moves(i) || stretch.one[i].looks != stretch.other[i].looks
+              : stretch.steps[i] != std::uint64_t{1} << item.shift) {
+      return 0;
+    }
+    if (!stays) rounds = std::min(rounds, Blocks::cells_from(where, item.shift));
+  }
+  rounds &= ~std::uint64_t{1};
+  // What one access changes, no other one must see in a later round.
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t other = 0; moves(i) && other < count; ++other) {
+      const std::uint64_t apart = stretch.where[i] - stretch.where[other];
+      const std::uint64_t reach = rounds << stretch.items[i].shift;
+      if (apart == 0 && stretch.steps[i] == stretch.steps[other]) continue;
+      if (apart + reach < 2 * reach) return 0;
+    }
+  }
+  const auto cells = [&](std::size_t i) {
+    return static_cast<Cell*>(stretch.one[i].what) +
+           Blocks::cell_of(stretch.where[i], stretch.items[i].shift);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t looks = stretch.one[i].looks;
+    if (stretch.steps[i] != 0) {
+      rounds = count_alike(cells(i), rounds, in_turns(looks, stretch.other[i].looks));
+    } else if (std::bit_cast<std::uint32_t>(up_to_date(*cells(i))) != looks) {
+      return 0;
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (moves(i))
+      fill(cells(i), rounds, in_turns(stretch.one[i].becomes, stretch.other[i].becomes));
+    begin_units(stretch, i, rounds, thread, ordinal);
+  }
+  return rounds;
+}
+
+void Online::begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds,
+                         ThreadId thread, EventOrdinal ordinal) {
+  LiveItem& item = stretch.items[i];
+  const std::uint64_t first = Blocks::cell_of(stretch.where[i], item.shift);
+  for (std::uint64_t turn = 0; turn < 2; ++turn) {
+    const Sight& sight = turn == 0 ? stretch.one[i] : stretch.other[i];
+    if (!sight.begins) continue;
+    auto& accesses = *static_cast<Accesses*>(sight.also);
+    for (std::uint64_t round = turn; round < rounds; round += 2) {
+      blocks_.set_access(accesses, first + round,
+                         access_ref(item, thread, ordinal + round * stretch.events + i + 1));
+      units_.count_one_more();
+    }
+  }
+}
+
+}  // namespace heddle::svd
