@@ -36,6 +36,11 @@ class Narrator {
   explicit Narrator(const Catalog& catalog) : describe_(catalog) {}
 
   void on(const Event& event);
+  // The same for one Enter, and for one Leave.
+  void enter(ThreadId thread, FunctionId function, SiteId site) {
+    stacks_.enter(thread, {function, site});
+  }
+  void leave(ThreadId thread, FunctionId function) { stacks_.leave(thread, function); }
 
   // `event` as it is seen now: with the stack and the locks of its thread at this moment.
   Witness witness(const Event& event, EventOrdinal ordinal) const;

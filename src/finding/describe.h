@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 
 namespace heddle {
@@ -52,7 +53,7 @@ class Describer {
   absl::flat_hash_map<Address, NamedLock> locks_;
   absl::flat_hash_map<StringId, std::uint32_t> lock_counts_;  // by name
   absl::flat_hash_map<ThreadId, Address> waking_;  // the lock that it takes again after a wait
-  std::map<Address, Block> blocks_;                // live heap blocks
+  absl::btree_map<Address, Block> blocks_;         // live heap blocks
   mutable std::multimap<Address, std::size_t> symbols_;  // start address → index in the catalog
   mutable std::size_t indexed_symbols_ = 0;
 };

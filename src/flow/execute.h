@@ -29,7 +29,7 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (shape.kind != RecordShape::Kind::kSegment) {
         if constexpr (!kGlances) break;
         take_turn(execution->who);
-        call(shape, *execution);
+        call(*thread, shape, *execution);
         ++ordinal;
         continue;
       }
@@ -61,12 +61,17 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
 
 // An enter or a leave, of the thread whose turn it is.
 template <typename Client>
-void FlowMachine<Client>::call(const RecordShape& shape, const Execution& execution) {
+void FlowMachine<Client>::call(Thread& thread, const RecordShape& shape,
+                               const Execution& execution) {
   if constexpr (kGlances) {
-    const Event event = shape.kind == RecordShape::Kind::kEnter ? enter_of(shape, execution)
-                                                                : leave_of(shape, execution);
-    client_.called(event);
-    call(event);
+    const auto function = static_cast<FunctionId>(shape.id);
+    const bool enters = shape.kind == RecordShape::Kind::kEnter;
+    if (enters) {
+      client_.entered(execution.who, function, execution.site);
+    } else {
+      client_.left(execution.who, function);
+    }
+    call(thread, function, enters);
   }
 }
 

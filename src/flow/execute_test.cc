@@ -55,7 +55,8 @@ class Notes {
   bool choices() const { return false; }
 
   void turn(ThreadId) {}
-  void called(const Event&) {}
+  void entered(ThreadId, FunctionId, SiteId) {}
+  void left(ThreadId, FunctionId) {}
   void expect(Address) {}
   void expect_beyond(Address) {}
   bool jumps(LiveItem&, Address, ThreadId) { return true; }

@@ -32,7 +32,8 @@
 //
 //   void prepare(LiveItem&);  // sets what the client wants to know of it beforehand
 //   void turn(ThreadId);  // the accesses at a glance that follow are this thread's
-//   void called(const Event&);  // an Enter or a Leave among the executions, by that thread
+//   void entered(ThreadId, FunctionId, SiteId);  // an Enter among the executions, by that thread
+//   void left(ThreadId, FunctionId);  // a Leave
 //   void expect(Address);  // it will soon access this …
 //   void expect_beyond(Address);  // … very soon, and what it remembers of it leads elsewhere
 //   bool jumps(LiveItem&, Address, ThreadId);  // whether that is far from where the last such led
@@ -135,16 +136,8 @@ class FlowMachine {
 
   // An Enter or a Leave.
   void call(const Event& event) {
-    Thread& thread = thread_of(event.thread);
-    const auto function = static_cast<FunctionId>(event.value);
-    thread.running = nullptr;
-    if (event.kind == EventKind::kEnter) {
-      thread.calls.push_back(function);
-    } else if (!thread.calls.empty() && thread.calls.back() == function) {
-      thread.calls.pop_back();
-    } else {
-      leave(thread, function);
-    }
+    call(thread_of(event.thread), static_cast<FunctionId>(event.value),
+         event.kind == EventKind::kEnter);
   }
 
   // Every tag and control that is alive, so that a client can renumber what they refer to.
@@ -247,7 +240,17 @@ class FlowMachine {
     }
   }
   void compile(ShapeId id, const RecordShape& shape);
-  void call(const RecordShape& shape, const Execution& execution);
+  void call(Thread& thread, const RecordShape& shape, const Execution& execution);
+  static void call(Thread& thread, FunctionId function, bool enters) {
+    thread.running = nullptr;
+    if (enters) {
+      thread.calls.push_back(function);
+    } else if (!thread.calls.empty() && thread.calls.back() == function) {
+      thread.calls.pop_back();
+    } else {
+      leave(thread, function);
+    }
+  }
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.

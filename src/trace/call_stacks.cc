@@ -6,10 +6,12 @@ CallStacks::CallStacks() : nodes_(1) {}
 
 void CallStacks::on(const Event& event) {
   if (event.kind != EventKind::kEnter && event.kind != EventKind::kLeave) return;
-  if (event.thread >= now_.size()) now_.resize(event.thread + 1, 0);
-  StackId& now = now_[event.thread];
   const auto function = static_cast<FunctionId>(event.value);
-  now = event.kind == EventKind::kEnter ? child(now, {function, event.site}) : leave(now, function);
+  if (event.kind == EventKind::kEnter) {
+    enter(event.thread, {function, event.site});
+  } else {
+    leave(event.thread, function);
+  }
 }
 
 std::vector<CallStacks::Frame> CallStacks::frames(StackId stack) const {
@@ -29,7 +31,7 @@ StackId CallStacks::child(StackId parent, Frame frame) {
 
 // Frames that were left without a Leave (longjmp, a lost record) go with the function that is known
 // to end. A Leave of a function that is not on the stack changes nothing.
-StackId CallStacks::leave(StackId stack, FunctionId function) const {
+StackId CallStacks::left(StackId stack, FunctionId function) const {
   for (StackId at = stack; at != 0; at = nodes_[at].parent) {
     if (nodes_[at].frame.function == function) return nodes_[at].parent;
   }

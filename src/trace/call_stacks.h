@@ -33,6 +33,21 @@ class CallStacks {
   // Takes note of Enter and Leave; every other event is ignored.
   void on(const Event& event);
 
+  // The same of one Enter, and of one Leave.
+  void enter(ThreadId thread, Frame frame) {
+    if (thread >= now_.size()) now_.resize(thread + std::size_t{1}, 0);
+    const StackId now = now_[thread];
+    const StackId known = recent_[recent(now, frame)];
+    const bool same = known != 0 && nodes_[known].parent == now && nodes_[known].frame == frame;
+    now_[thread] = same ? known : child(now, frame);
+  }
+  void leave(ThreadId thread, FunctionId function) {
+    if (thread >= now_.size()) now_.resize(thread + std::size_t{1}, 0);
+    const Node& now = nodes_[now_[thread]];
+    const bool is_innermost = now_[thread] != 0 && now.frame.function == function;
+    now_[thread] = is_innermost ? now.parent : left(now_[thread], function);
+  }
+
   // The thread makes a call, or returns, and it is known already where that leads.
   void go_to(ThreadId thread, StackId stack) {
     if (thread >= now_.size()) now_.resize(thread + std::size_t{1}, 0);
@@ -62,7 +77,7 @@ class CallStacks {
   };
 
   StackId child(StackId parent, Frame frame);
-  StackId leave(StackId stack, FunctionId function) const;
+  StackId left(StackId stack, FunctionId function) const;
 
   static constexpr std::size_t kRecent = 1024;
   static std::size_t recent(StackId parent, const Frame& frame) {

@@ -168,9 +168,13 @@ class Online {
     if (thread != moment_thread_) begin_moment(thread);
   }
   // The thread whose turn it is enters or leaves a function.
-  void called(const Event& event) {
-    narrator_.on(event);
-    begin_moment(event.thread);
+  void entered(ThreadId thread, FunctionId function, SiteId site) {
+    narrator_.enter(thread, function, site);
+    begin_moment(thread);
+  }
+  void left(ThreadId thread, FunctionId function) {
+    narrator_.leave(thread, function);
+    begin_moment(thread);
   }
   // Only with the usual options accesses are done at a glance.
   void prepare(LiveItem& item) {
