@@ -21,8 +21,9 @@ namespace {
 
 constexpr int kSeeds = 4'000;
 constexpr int kBodies = 5;
-constexpr std::uint32_t kElements = 120;
-constexpr std::uint32_t kArrays = 3;
+constexpr SegmentId kRest = kBodies + 2;
+constexpr std::uint32_t kElements = 170;
+constexpr std::uint32_t kArrays = 4;
 // An array crosses the end of a page; between them there is room for what is beyond their ends.
 constexpr Address kFirst = 0x10000 - 8 * 40;
 constexpr Address kApart = 0x4000 + 8 * 4;
@@ -40,37 +41,49 @@ class Sweeps {
       RecordShape& shape = *segment(static_cast<SegmentId>(body + 2));
       segments += fmt::format("segment {} in f block={} index=0 parents={}\n", body + 2, body + 1,
                               body + 1);
-      const std::uint32_t count = body == 0 ? 2 : 1 + below(5);
+      // The first is for the end, the second for what all rounds have in common, the others for
+      // whatever may be.
+      const std::uint32_t count = body == 0 ? 2 : body == 1 ? 3 : 1 + below(5);
       std::vector<std::uint32_t> read;
       for (std::uint32_t i = 0; i < count; ++i) {
-        const bool writes = body == 0 ? i == 1 : i > 0 && below(3) == 0;
+        const bool writes = body < 2 ? i + 1 == count : i > 0 && below(3) == 0;
         const SiteId site = next_site_++;
         sites += fmt::format("site {} @{} kind={}\n", site, site, writes ? "w" : "r");
         if (writes) {
           std::string from;
           for (const std::uint32_t reg : read) {
-            if (body == 0 || below(4) != 0)
+            if (body < 2 || below(4) != 0)
               from += fmt::format("{}%{}", from.empty() ? "" : " ", reg);
           }
+          if (body >= 2 && below(3) == 0)  // what a round before, or another loop, left there
+            from += fmt::format("{}%{}", from.empty() ? "" : " ", below(5));
           segments += fmt::format("  access @#{} value=({})\n", site, from);
         } else {
           segments += fmt::format("  access @#{} %{}\n", site, i);
           read.push_back(i);
         }
-        ShapeItem item;
-        item.event.kind = writes ? EventKind::kWrite : EventKind::kRead;
-        item.event.site = site;
-        item.event.size = 8;
-        item.base = i + 1;
-        shape.items.push_back(item);
+        shape.items.push_back(item_of(writes ? EventKind::kWrite : EventKind::kRead, site, i + 1));
       }
-      segments += body % 2 == 0 || read.empty() ? "  ends branch from=()\n"
-                                                : fmt::format("  ends branch from=(%{})\n", read[0]);
+      segments += body % 2 == 0 || read.empty()
+                      ? "  ends branch from=()\n"
+                      : fmt::format("  ends branch from=(%{})\n", read[0]);
       shapes_.push_back(&shape);
     }
+    // What the registers hold after a loop.
+    RecordShape& rest = *segment(kRest);
+    segments += fmt::format("segment {} in f block={} index=0\n", kRest, kBodies + 1);
+    for (std::uint32_t reg = 0; reg < 4; ++reg) {
+      const SiteId site = next_site_++;
+      sites += fmt::format("site {} @{} kind=w\n", site, site);
+      segments += fmt::format("  access @#{} value=(%{})\n", site, reg);
+      rest.items.push_back(item_of(EventKind::kWrite, site, reg + 1));
+    }
+    segments += "  ends fall\n";
+    shapes_.push_back(&rest);
     trace_ = trace_from_text(sites + segments + "t0: segment 1\n");
     for (const ThreadId thread : {0u, 1u}) add(1, thread, {});
-    for (std::uint32_t turn = 2 + below(14); turn > 0; --turn) sweep(below(2));
+    for (std::uint32_t turn = 2 + below(14); turn > 0; --turn)
+      below(8) == 0 ? pass_over(below(2)) : sweep(below(2));
     // Whatever is remembered of memory shows where all of it is read and written once more.
     for (const ThreadId thread : {0u, 1u, 0u}) {
       for (std::uint32_t array = 0; array < kArrays; ++array) {
@@ -120,6 +133,14 @@ class Sweeps {
   static Address at(std::uint32_t array, std::uint32_t element) {
     return kFirst + array * kApart + Address{8} * element;
   }
+  static ShapeItem item_of(EventKind kind, SiteId site, std::uint32_t base) {
+    ShapeItem item;
+    item.event.kind = kind;
+    item.event.site = site;
+    item.event.size = 8;
+    item.base = base;
+    return item;
+  }
   RecordShape* segment(SegmentId id) {
     auto shape = std::make_unique<RecordShape>();
     shape->kind = RecordShape::Kind::kSegment;
@@ -132,17 +153,30 @@ class Sweeps {
         Execution::of(shape, thread, words_.emplace_back(std::move(words)).data()));
   }
 
+  // After an array has got into one unit, writes go through it and come to where a read stays.
+  void pass_over(ThreadId thread) {
+    const std::uint32_t array = below(kArrays);
+    const std::uint32_t first = 44 + below(4);
+    const Address stays = at(array, first + below(40));
+    for (std::uint32_t i = 0; i < 48; ++i)
+      add(3, thread,
+          {at((array + 1) % kArrays, 2), at(array, first + i),
+           at((array + 2) % kArrays, first + i)});
+    for (std::uint32_t i = 0; i < 40; ++i) add(2, thread, {stays, at(array, first + i)});
+  }
+
   // One or several loops of a thread, mostly of neighbours in a few arrays.
   void sweep(ThreadId thread) {
     const ShapeId shape = 2 + below(kBodies);
     const std::size_t count = shapes_[shape]->items.size();
     const std::uint32_t steps = below(8) == 0 ? 2 : 1;
     std::vector<std::pair<Address, std::uint32_t>> items;  // from where, by which step
-    const std::uint32_t first = below(3) == 0 ? 44 : 4;
+    const std::uint32_t first = std::array{4u, 4u, 44u, 90u}[below(4)];
     const std::uint32_t spread = below(3) == 0 ? 24 : 4;
+    const std::array arrays{below(kArrays), below(kArrays)};
     for (std::size_t i = 0; i < count; ++i) {
-      const bool stays = below(i == 0 ? 3 : 12) == 0;
-      items.emplace_back(at(below(kArrays), first + below(spread)), stays ? 0 : steps);
+      const bool stays = below(i == 0 ? 2 : 12) == 0;
+      items.emplace_back(at(arrays[below(2)], first + below(spread)), stays ? 0 : steps);
     }
     for (std::uint32_t times = 1 + below(3); times > 0; --times) {
       const std::uint32_t rounds = 1 + below(26) * (3 - steps);
@@ -152,6 +186,10 @@ class Sweeps {
         add(shape, thread, std::move(words));
       }
     }
+    if (below(2) == 0) return;
+    std::vector<Address> words;
+    for (std::uint32_t i = 0; i < 4; ++i) words.push_back(at(below(kArrays), below(kElements)));
+    add(kRest, thread, std::move(words));
   }
 
   static void take(Online& online, Outcome& out) {
