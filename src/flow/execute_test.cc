@@ -82,6 +82,7 @@ class Notes {
     return false;
   }
   bool is_seen(const Sight&, const LiveItem&, Address) const { return false; }
+  bool end_watch() const { return false; }
   bool is_seen_beyond(Sight&, const LiveItem&, Address) { return false; }
   void see_again(const Sight&, LiveItem&, Address, ThreadId, EventOrdinal) {}
   std::uint64_t go_through(const Stretch&, std::uint64_t, ThreadId, EventOrdinal) { return 0; }

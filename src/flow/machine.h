@@ -46,10 +46,12 @@
 //   Knowledge knowledge();
 //   // Whether nothing is known now that was not then, but of memory.
 //   bool is_as_good_as(const Knowledge&);
-//   // What is there after it; whether the same is bound to happen where the same is seen. `others`:
+//   // What is there after it; whether the same is bound to happen where the same is seen.
+//   `others`:
 //   // the accesses before it in the round.
 //   bool end_sight(const LiveItem&, Address, ThreadId, const Tag* registers, Control,
 //                  std::span<const Sight> others, Sight&);
+//   bool end_watch();  // whether that explains all that is known now
 //   bool is_seen(const Sight&, const LiveItem&, Address);  // whether that is there, too
 //   bool is_seen_beyond(Sight&, const LiveItem&, Address);  // the same, at second sight
 //   void see_again(const Sight&, LiveItem&, Address, ThreadId, EventOrdinal);  // it happens there
@@ -151,7 +153,7 @@ class FlowMachine {
   static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
-  static constexpr std::uint64_t kStretch = 4;  // rounds that are worth going through at once
+  static constexpr std::uint64_t kStretch = 4;   // rounds that are worth going through at once
   static constexpr std::uint64_t kLongest = 64;  // at once
   static constexpr std::uint32_t kLongestPause = 16;
   static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
@@ -266,9 +268,9 @@ class FlowMachine {
     Activation& frame;
     LiveSegment& live;
     std::array<Control, FlowPrograms::kMostBefore + 1> outer;  // of the branches, the last its own
-    bool stable = false;  // in the last round every branch decided as it had before
+    bool stable = false;       // in the last round every branch decided as it had before
     std::uint32_t period = 1;  // how many were watched
-    Held held;            // before the first round that was watched
+    Held held;                 // before the first round that was watched
     std::array<Watched, 2> watched;
 
     Rounds(Thread& of, LiveSegment& segment) : thread(of), frame(*of.running), live(segment) {}

@@ -97,8 +97,10 @@ struct Sight {
   const void* cell;
   std::uint32_t looks;    // before the round …
   std::uint32_t becomes;  // … and after it
-  bool moves;             // there is something to be done
+  std::uint32_t last;
+  bool moves;  // there is something to be done
   bool begins;
+  bool begins_alone;
 };
 
 // Rounds of a loop whose addresses move on by the same steps all the time.

@@ -173,7 +173,7 @@ bool FlowMachine<Client>::watch(ThreadId id, Rounds& rounds, Watched& watched,
     }
     watched.moves = watched.moves || sight.moves;
   }
-  return true;
+  return client_.end_watch();
 }
 
 // Whether the round is like the one that was watched; then it has been executed.
@@ -191,7 +191,8 @@ template <typename Client>
       return false;
     }
   }
-  if (watched.moves && !move_on(id, live, watched, words, ordinal + live.before_count)) return false;
+  if (watched.moves && !move_on(id, live, watched, words, ordinal + live.before_count))
+    return false;
   rounds.thread.steps += live.before_count + 1;
   return true;
 }

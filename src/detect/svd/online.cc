@@ -261,11 +261,8 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
       tell_others(near, cell, event_of(item, address, thread), ordinal);
   }
   for (std::uint64_t cell = first; cell <= last_cell; ++cell) store_at(near.cells[cell], owner);
-  LastStore& last = last_stores_[item.event.site];
-  if (last.unit != owner) {
-    last = {owner, std::min(thread, kMaxThread), access_ref(item, thread, ordinal), address,
-            item.event.size};
-  }
+  if (last_stores_[item.event.site].unit != owner)
+    remember_store(item, thread, address, ordinal, owner);
   return true;
 }
 

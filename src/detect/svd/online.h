@@ -210,10 +210,8 @@ class Online {
   Tag updated(Tag tag) { return tag >= kSetBit ? tag : units_.updated(tag); }
   bool begin_sight(const LiveItem& item, Address address, Sight& sight);
   Units::Knowledge knowledge() const { return units_.knowledge(); }
-  bool is_as_good_as(const Units::Knowledge& before) {
-    watched_from_ = before.next;
-    return units_.has_only_grown(before);
-  }
+  bool is_as_good_as(const Units::Knowledge& before);
+  bool end_watch() const { return unexplained_ == 0; }
   bool end_sight(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
                  Control control, std::span<const Sight> others, Sight& sight);
   // Whether the access is about a cell like the one that was seen, in the same page.
@@ -228,7 +226,11 @@ class Online {
   [[gnu::always_inline]] void see_again(const Sight& sight, LiveItem& item, Address address,
                                         ThreadId thread, EventOrdinal ordinal) {
     const std::uint64_t number = Blocks::cell_of(address, item.shift);
-    static_cast<Cell*>(sight.what)[number] = std::bit_cast<Cell>(sight.becomes);
+    Cell& cell = static_cast<Cell*>(sight.what)[number];
+    cell = std::bit_cast<Cell>(sight.becomes);
+    if (sight.begins_alone) cell.unit = units_.create() & kMaxUnit;
+    if (item.kind == EventKind::kWrite && last_stores_[item.event.site].unit != unit_of(cell))
+      remember_store(item, thread, address, ordinal, unit_of(cell));
     if (!sight.begins) return;
     auto& accesses = *static_cast<Accesses*>(sight.also);
     blocks_.set_access(accesses, number, access_ref(item, thread, ordinal));
@@ -241,6 +243,7 @@ class Online {
  private:
   static constexpr std::size_t kManyUnits = std::size_t{1} << 18;  // bytes
   static constexpr UnitId kFarUnits = 1024;
+  static constexpr std::size_t kFewUnits = std::size_t{1} << 16;  // more than begin in a batch
   static constexpr std::uint64_t kNoMoment = ~0ull;
   static constexpr ThreadId kNoThread = ~0u;
 
@@ -438,7 +441,9 @@ class Online {
       });
   static bool is_calm(const Blocks::Near& near, const LiveItem& item, Cell cell);
   Cell& up_to_date(Cell& cell);
+  bool is_from_nowhere(Tags data);
   std::uint64_t count_alike(Cell* cells, std::uint64_t count, std::uint64_t looks);
+  void begin_alone(const Stretch& stretch, std::uint64_t rounds);
   void begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds, ThreadId thread,
                    EventOrdinal ordinal);
   bool are_calm(ThreadId thread, Tags tags) {
@@ -456,6 +461,12 @@ class Online {
     if (last.unit == owner) return;
     last = {owner, std::min(thread, kMaxThread), access_ref(event, thread, ordinal), address,
             event.size};
+  }
+  // The same of an access at a glance.
+  void remember_store(LiveItem& item, ThreadId thread, Address address, EventOrdinal ordinal,
+                      UnitId owner) {
+    last_stores_[item.event.site] = {owner, std::min(thread, kMaxThread),
+                                     access_ref(item, thread, ordinal), address, item.event.size};
   }
   void store_blocks(const Event& event, EventOrdinal ordinal, UnitId owner);
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
@@ -482,7 +493,8 @@ class Online {
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
-  UnitId watched_from_ = 0;  // units from here on began in the round that was watched
+  UnitId watched_from_ = 0;      // units from here on began in the round that was watched …
+  std::size_t unexplained_ = 0;  // … and so many that were not merged have not been looked at
   std::size_t collect_units_at_;
   std::size_t collect_blocks_at_;
   std::size_t collect_sets_at_;

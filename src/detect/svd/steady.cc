@@ -1,5 +1,5 @@
-// Online's part of steady rounds (flow/rounds.h): what it sees of a loop's accesses, and what becomes
-// of it in further rounds.
+// Online's part of steady rounds (flow/rounds.h): what it sees of a loop's accesses, and what
+// becomes of it in further rounds.
 //
 // A cell says all that Online remembers of a block; what else a round depends on are registers and
 // what is known of units. A unit that begins in a round and is merged into an older one in it might
@@ -51,8 +51,10 @@ bool Online::begin_sight(const LiveItem& item, Address address, Sight& sight) {
            .cell = &cell,
            .looks = std::bit_cast<std::uint32_t>(cell),
            .becomes = 0,
+           .last = last_stores_[item.event.site].unit,
            .moves = false,
-           .begins = false};
+           .begins = false,
+           .begins_alone = false};
   return is_calm(near, item, cell);
 }
 
@@ -69,6 +71,13 @@ bool Online::is_seen_beyond(Sight& sight, const LiveItem& item, Address address)
   return true;
 }
 
+bool Online::is_as_good_as(const Units::Knowledge& before) {
+  watched_from_ = before.next;
+  const std::optional<std::size_t> alone = units_.begun_alone(before);
+  unexplained_ = alone.value_or(0);
+  return alone.has_value() && units_.has_room_for(kFewUnits);
+}
+
 bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
                        Control control, std::span<const Sight> others, Sight& sight) {
   Blocks::Near& near = blocks_.near_here(address);
@@ -77,27 +86,41 @@ bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, c
   if (!Blocks::is_one(near, address, item) || near.cells + number != sight.cell) return false;
   Cell& cell = near.cells[number];
   const UnitId unit = units_.live(unit_of(cell));
-  if (unit == 0 || unit >= watched_from_) return false;
+  if (unit == 0) return false;
   cell.unit = unit & kMaxUnit;
-  sight.becomes = std::bit_cast<std::uint32_t>(cell);
-  sight.moves = sight.becomes != sight.looks;
+  const bool is_first = std::none_of(others.begin(), others.end(),
+                                     [&](const Sight& other) { return other.cell == sight.cell; });
   if (item.kind == EventKind::kRead) {
+    if (unit >= watched_from_) return false;
     const auto before = std::bit_cast<Cell>(sight.looks);
-    const bool is_first = std::none_of(others.begin(), others.end(), [&](const Sight& other) {
-      return other.cell == sight.cell;
-    });
     sight.begins = is_first && (units_.live(unit_of(before)) == 0 || !kReadOn.has(before));
     sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
-    return true;
-  }
-  if (units_.any_noted()) {
-    const ThreadId owner = std::min(thread, kMaxThread);
-    if (units_.noted(unit) || !are_calm(owner, {registers, item.address.numbers()}) ||
-        !units_.is_calm(owner, control)) {
-      return false;
+  } else {
+    if (units_.any_noted()) {
+      const ThreadId owner = std::min(thread, kMaxThread);
+      if (units_.noted(unit) || !are_calm(owner, {registers, item.address.numbers()}) ||
+          !units_.is_calm(owner, control)) {
+        return false;
+      }
+    }
+    if (last_stores_[item.event.site].unit != unit) return false;
+    if (unit >= watched_from_) {
+      if (!is_first || !is_from_nowhere({registers, item.value.numbers()})) return false;
+      sight.begins_alone = true;
+      --unexplained_;
     }
   }
-  return last_stores_[item.event.site].unit == unit;
+  sight.becomes = std::bit_cast<std::uint32_t>(cell);
+  const bool is_another = item.kind == EventKind::kWrite && unit != sight.last;
+  sight.moves = sight.becomes != sight.looks || is_another;
+  return true;
+}
+
+bool Online::is_from_nowhere(Tags data) {
+  for (std::uint32_t i = 0; i < data.size(); ++i) {
+    if (data[i] >= kSetBit || units_.live(data[i] & ~kComputed) != 0) return false;
+  }
+  return true;
 }
 
 // How many of them are like that from the first on; an even number.
@@ -127,7 +150,8 @@ std::uint64_t Online::go_through(const Stretch& stretch, std::uint64_t rounds, T
   for (std::size_t i = 0; i < count; ++i) {
     const LiveItem& item = stretch.items[i];
     const Address where = stretch.where[i];
-    if ((where & item.mask) != stretch.one[i].where || (where & item.mask) != stretch.other[i].where)
+    if ((where & item.mask) != stretch.one[i].where ||
+        (where & item.mask) != stretch.other[i].where)
       return 0;
     const bool stays = stretch.steps[i] == 0;
     if (stays ? moves(i) || stretch.one[i].looks != stretch.other[i].looks
@@ -158,12 +182,44 @@ std::uint64_t Online::go_through(const Stretch& stretch, std::uint64_t rounds, T
       return 0;
     }
   }
+  if (rounds == 0) return 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (moves(i))
       fill(cells(i), rounds, in_turns(stretch.one[i].becomes, stretch.other[i].becomes));
     begin_units(stretch, i, rounds, thread, ordinal);
   }
+  begin_alone(stretch, rounds);
+  for (std::size_t i = 0; i < count; ++i) {
+    LiveItem& item = stretch.items[i];
+    if (item.kind != EventKind::kWrite) continue;
+    const std::uint64_t last = rounds - 1;
+    const UnitId unit = unit_of(cells(i)[stretch.steps[i] == 0 ? 0 : last]);
+    // It may have been another one's in between.
+    if (last_stores_[item.event.site].unit != unit ||
+        unit_of(std::bit_cast<Cell>(stretch.one[i].becomes)) != unit) {
+      remember_store(item, thread, stretch.where[i] + last * stretch.steps[i],
+                     ordinal + last * stretch.events + i + 1, unit);
+    }
+  }
   return rounds;
+}
+
+// In the order in which they would have: of two that are merged, the older one stays.
+void Online::begin_alone(const Stretch& stretch, std::uint64_t rounds) {
+  const auto begins = [](const Sight& sight) { return sight.begins_alone; };
+  const std::size_t count = stretch.items.size();
+  if (std::none_of(stretch.one, stretch.one + count, begins) &&
+      std::none_of(stretch.other, stretch.other + count, begins)) {
+    return;
+  }
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const Sight* const sights = round % 2 == 0 ? stretch.one : stretch.other;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!sights[i].begins_alone) continue;
+      const std::uint64_t first = Blocks::cell_of(stretch.where[i], stretch.items[i].shift);
+      static_cast<Cell*>(sights[i].what)[first + round].unit = units_.create() & kMaxUnit;
+    }
+  }
 }
 
 void Online::begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds,

@@ -20,6 +20,7 @@ namespace heddle::svd {
 namespace {
 
 constexpr int kSeeds = 4'000;
+constexpr std::size_t kDrawn = 20;
 constexpr int kBodies = 5;
 constexpr SegmentId kRest = kBodies + 2;
 constexpr std::uint32_t kElements = 170;
@@ -95,6 +96,7 @@ class Sweeps {
 
   struct Outcome {
     std::vector<std::tuple<EventOrdinal, EventOrdinal, EventOrdinal>> violations;
+    std::vector<EventOrdinal> members;  // of the first units
     std::size_t ended = 0;
     std::size_t created = 0;
     bool operator==(const Outcome&) const = default;
@@ -196,6 +198,9 @@ class Sweeps {
     for (const Violation& violation : online.take_violations()) {
       out.violations.emplace_back(violation.inside.ordinal, violation.remote.ordinal,
                                   violation.store.ordinal);
+      if (out.violations.size() > kDrawn) continue;
+      for (const UnitMember& member : online.members(violation.unit))
+        out.members.push_back(member.access.ordinal);
     }
   }
   static Outcome finished(const Online& online, Outcome& out) {
@@ -221,6 +226,7 @@ TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
     const Sweeps::Outcome expected = sweeps.as_events();
     const Sweeps::Outcome seen = sweeps.as_executions();
     ASSERT_EQ(seen.violations, expected.violations) << "seed " << seed;
+    ASSERT_EQ(seen.members, expected.members) << "seed " << seed;
     ASSERT_EQ(seen.ended, expected.ended) << "seed " << seed;
     ASSERT_EQ(seen.created, expected.created) << "seed " << seed;
     violations += seen.violations.size();

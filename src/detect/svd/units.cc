@@ -47,17 +47,17 @@ void Units::end(UnitId id) {
   words_[unit] = kEnded;
 }
 
-bool Units::has_only_grown(const Knowledge& before) {
-  const std::size_t begun = words_.size() - before.next;
-  if (merged_ - before.merged != begun || changes_ != before.changes ||
-      merge_alarms_ != before.alarms) {
-    return false;
-  }
+std::optional<std::size_t> Units::begun_alone(const Knowledge& before) {
+  if (changes_ != before.changes || merge_alarms_ != before.alarms) return std::nullopt;
+  std::size_t alone = 0;
   for (UnitId id = before.next; id < words_.size(); ++id) {
     const UnitId unit = live(id);
-    if (unit == 0 || unit >= before.next) return false;
+    if (unit >= before.next && unit != id) return std::nullopt;  // with another new one
+    if (unit == id) ++alone;
   }
-  return true;
+  const std::size_t begun = words_.size() - before.next;
+  if (merged_ - before.merged != begun - alone) return std::nullopt;  // some that were there
+  return alone;
 }
 
 // ---- sets

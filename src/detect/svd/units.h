@@ -33,6 +33,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,7 @@ class Units {
     return unit == 0 ? 0 : unit | (one & kComputed);
   }
 
-  // What is known of units, but for which began and were merged into others at once.
+  // What is known of units, but for those that begin meanwhile.
   struct Knowledge {
     UnitId next{};            // the next to begin
     std::uint64_t merged{};   // how many have been
@@ -97,10 +98,13 @@ class Units {
   Knowledge knowledge() const {
     return {static_cast<UnitId>(words_.size()), merged_, changes_, merge_alarms_};
   }
-  // Whether nothing has happened since but that units began and were merged into older ones.
-  bool has_only_grown(const Knowledge& before);
-  // One such that has no number.
+  // If nothing has happened since but that units began, of which some were merged into older ones:
+  // how many were not.
+  std::optional<std::size_t> begun_alone(const Knowledge& before);
+  // One that was merged, but has no number.
   void count_one_more() { ++created_; }
+  // Whether so many more can begin.
+  bool has_room_for(std::size_t more) const { return words_.size() + more < kMaxUnit; }
 
   template <typename Visit>
   void for_each_live(UnitSet set, Visit visit);
