@@ -195,6 +195,8 @@ ContextId Online::find_context(const Event& event, ThreadId thread) {
   LastContext& last = last_context_[event.site];
   last.moment = moment_;
   if (contexts_[last.context] == context) return last.context;
+  ContextId& recent = recent_contexts_[context.recent()];
+  if (contexts_[recent] == context) return last.context = recent;
   const auto [at, is_new] =
       context_ids_.try_emplace(context, static_cast<ContextId>(contexts_.size()));
   if (is_new) {
@@ -205,7 +207,7 @@ ContextId Online::find_context(const Event& event, ThreadId thread) {
       contexts_.push_back(context);
     }
   }
-  return last.context = at->second;
+  return last.context = recent = at->second;
 }
 
 // The unit grows no further; its blocks are thread-local again until proven otherwise.

@@ -255,6 +255,9 @@ class Online {
     MemoryOrder order{};
 
     bool operator==(const Context&) const = default;
+    std::size_t recent() const {
+      return (site * 0x9e3779b1u ^ stack * 0x85ebca6bu ^ locks * 0xc2b2ae35u) >> 20;
+    }
     template <typename H>
     friend H AbslHashValue(H h, const Context& c) {
       return H::combine(std::move(h), c.site, c.stack, c.locks, c.kind, c.order);
@@ -486,10 +489,11 @@ class Online {
   Narrator narrator_;
   std::vector<Context> contexts_;
   absl::flat_hash_map<Context, ContextId> context_ids_;
-  std::vector<LastContext> last_context_;  // by site
-  std::uint64_t moment_ = kNoMoment;       // stack and locks …
-  ThreadId moment_thread_ = kNoThread;     // … of this thread
-  std::vector<LastStore> last_stores_;     // by site
+  std::array<ContextId, 4096> recent_contexts_{};  // by Context::recent()
+  std::vector<LastContext> last_context_;          // by site
+  std::uint64_t moment_ = kNoMoment;               // stack and locks …
+  ThreadId moment_thread_ = kNoThread;             // … of this thread
+  std::vector<LastStore> last_stores_;             // by site
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
