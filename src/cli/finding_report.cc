@@ -88,7 +88,7 @@ Result<bool> FindingReport::write(Analysis analysis, Output output) {
     terminal.source_roots = options_.sources;
     output.keep_colours();
     output.write(report::terminal(findings, terminal));
-    if (findings.empty()) {
+    if (findings.empty() && analysis.recorded) {
       output.write(fmt::format("nothing found by {}\n", in_words(analysis.detectors)));
     }
     for (const std::string& remark : analysis.remarks) output.write(printable(remark) + "\n");

@@ -41,11 +41,15 @@ class FindingReport {
     std::vector<std::string> remarks;  // of detectors, about the whole
     std::string detectors;             // their names
     std::map<std::string, std::string> about;
+    bool recorded = true;  // false: there was nothing to look at, and nobody says "nothing found"
   };
 
   // Leaves out what is suppressed or known, writes the rest to `output`, whose descriptor decides
   // about colour and width. True: there is something for which the exit status is to be 1.
   Result<bool> write(Analysis analysis, Output output);
+
+  // The exit status is asked to say whether there is something.
+  bool decides_status() const { return options_.fail_on != "none"; }
 
  private:
   explicit FindingReport(const FindingReportOptions& options) : options_(options) {}

@@ -161,6 +161,7 @@ int run(const Options& options) {
   }
 
   FindingReport::Analysis analysis = join(processes);
+  analysis.recorded = !processes.empty();
   for (Finding& finding : analysis.findings) finding.replay = how_to_repeat(options);
   analysis.detectors = detection->names();
   analysis.about = {{"command", hunt::quote_command(options.command)},
@@ -169,6 +170,10 @@ int run(const Options& options) {
   const Result<bool> failing = report->write(std::move(analysis), std::move(*output));
   if (!failing.ok()) return fail(failing.error());
   if (end->status.diverged != 0) return kDiverged;
+  // Nobody who asked for a verdict is to take this for one.
+  if (processes.empty() && report->decides_status()) {
+    return fail(Error{"nothing was recorded, so there is nothing to tell findings by"});
+  }
   return *failing ? static_cast<int>(kFindings) : end->shell_status;
 }
 
@@ -203,7 +208,8 @@ const Verb kRunVerb = {
         "recording of the same schedule. How much is recorded follows from the detectors asked "
         "for. "
         "The program keeps its input, output and exit status, unless --fail-on says otherwise; "
-        "2 is wrong use, 3 a schedule that the run could not follow.",
+        "2 is wrong use, or that --fail-on asks about a run of which nothing was recorded, 3 a schedule "
+        "that the run could not follow.",
     .example =
         "heddle run -- ./server --port 8080\n"
         "heddle run --detect avio --invariants app.inv --schedule random --seed 7 -- ./app\n"

@@ -36,6 +36,14 @@ says done
 complains "the run is not recorded; raise the limit"
 grep -q "not built with" "$err" && fail "what has no room is not what was not built"
 
+# Nothing was looked at: no verdict, in words or as a status.
+expect 5 timeout 300 bash -c 'ulimit -f 100; exec "$0" run -- ./steps' "$heddle"
+complains "the run is not recorded; raise the limit"
+grep -q "nothing found" "$err" && fail "nothing was recorded, so nothing can be said"
+expect 2 timeout 300 bash -c 'ulimit -f 100; exec "$0" run --fail-on new -- ./steps' "$heddle"
+says done
+complains "nothing was recorded"
+
 expect 5 timeout 300 "$heddle" record -o no/such/folder/steps.heddle -- ./steps
 says done
 complains "no/such/folder/steps.heddle"
