@@ -54,6 +54,14 @@ class Pages {
     return Location::of(block, offset_of_cell(address));
   }
 
+  // What lies in a chunk that there is, from `first` to `last`, is about to be touched.
+  void use(Address first, Address last) {
+    std::byte* const block = find(first);
+    for (std::uint64_t page = first >> kPageBits; page <= last >> kPageBits; ++page) {
+      block[kUsed + page % kPagesOfChunk] = std::byte{1};
+    }
+  }
+
   void split(Location cell);         // into halves
   Location by_bytes(Location half);  // from now on if not already; its first byte
 

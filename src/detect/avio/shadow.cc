@@ -147,8 +147,30 @@ void Shadow::visit_cells(const Series& series, Bytes bytes, Bytes whole) {
   for (std::uint64_t cell = first_cell; cell <= last_cell; ++cell) {
     const Address from = cell == first_cell ? address : cell << cell_shift_;
     const Address to = cell == last_cell ? end : ((cell + 1) << cell_shift_) - 1;
+    constexpr std::uint64_t kFew = 4;
+    if (last_cell - cell > kFew && from == cell << cell_shift_) {
+      if (const std::uint64_t begun = begin_cells(series, cell, last_cell - cell); begun != 0) {
+        cell += begun - 1;
+        continue;
+      }
+    }
     visit({series, whole.address, whole.size, cell, Reach::kMany}, granules_.mask(from, to));
   }
+}
+
+std::uint64_t Shadow::begin_cells(const Series& series, std::uint64_t first_cell,
+                                  std::uint64_t most) {
+  const Address address = first_cell << kCellBits;
+  if ((address & (Pages::kBeyond | never_simple_)) != 0) return 0;
+  std::byte* const chunk = pages_.find(address);
+  if (chunk == nullptr) return 0;
+  const Location first = Location::of(chunk, offset_of_cell(address));
+  const std::uint64_t in_chunk = (kSecond - (address & kInChunk)) >> kCellBits;
+  most = std::min(most, in_chunk);
+  std::uint64_t count = 0;
+  for (; count < most && first.stamp[count] == 0; ++count) first.stamp[count] = series.last;
+  if (count != 0) pages_.use(address, address + (count << kCellBits) - 1);
+  return count;
 }
 
 void Shadow::visit(const Visit& visit, std::uint8_t mask) {

@@ -251,6 +251,8 @@ class Shadow {
     std::uint32_t size{};
   };
   void visit_cells(const Series& series, Bytes bytes, Bytes whole);
+  // Whole cells that nobody has touched, from the first one on, as many of them as there are.
+  std::uint64_t begin_cells(const Series& series, std::uint64_t first_cell, std::uint64_t most);
   void visit(const Visit& visit, std::uint8_t mask);
   void visit_half(const Visit& visit, Location half, std::uint8_t mask);
   void visit_bytes(const Visit& visit, Location bytes, unsigned first_byte, std::uint8_t mask);
@@ -272,6 +274,7 @@ class Shadow {
   std::uint64_t stays_one_by_one(Location location, const Sweep& sweep) const;
   void follow(Address address, Location location, Sweep sweep);
   std::uint64_t pass_together(Location place, const Sweep& sweep);
+  std::uint64_t begin_together(Address address, Location place, const Sweep& sweep);
   bool stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
                      Stamp first, Stamp round_length) const;
 

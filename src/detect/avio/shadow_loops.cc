@@ -354,7 +354,8 @@ void Shadow::follow(Address address, Location location, Sweep sweep) {
       sweep.rounds = std::min(left, kPiece);
       if (!is_mine(location.last())) {
         sweep.rounds = left;
-        run = pass_together(location, sweep);
+        run = is_untouched(location.last()) ? begin_together(address, location, sweep)
+                                            : pass_together(location, sweep);
       } else if (stays_at_once(location, sweep)) {
         run = sweep.rounds;
       } else {
@@ -390,6 +391,27 @@ std::uint64_t Shadow::pass_together(Location place, const Sweep& sweep) {
   pass_on(passing, run, *known, now, sweep.round_length);
   if (known->count != nullptr) *known->count += run;
   passed_ += run;
+  return run;
+}
+
+// Locations that nobody has touched. A cell of which the first halves come is split on the way.
+std::uint64_t Shadow::begin_together(Address address, Location place, const Sweep& sweep) {
+  if (sweep.size == 1) return 0;
+  const bool halves = sweep.mode != 0;
+  Stamp now = sweep.series.last | sweep.mode;
+  Stamp* last = place.stamp;
+  std::uint64_t run = 0;
+  for (; run < sweep.rounds; ++run, last += sweep.distance, now += sweep.round_length) {
+    if (*last == 0 && (address & 4) == 0) {
+      if (halves) Location{last}.second_half().last() = kHalf;
+    } else if (!halves || *last != kHalf) {
+      break;
+    }
+    *last = now;
+  }
+  if (run == 0) return 0;
+  const Address end = address + (run - 1) * sweep.stride;
+  pages_.use(std::min(address, end), std::max(address, end));
   return run;
 }
 
