@@ -184,13 +184,14 @@ class Sweeps {
       const std::uint32_t rounds = 1 + below(26) * (3 - steps);
       for (std::uint32_t round = 0; round < rounds; ++round) {
         std::vector<Address> words;
+        words.reserve(items.size());
         for (const auto& [from, step] : items) words.push_back(from + Address{8} * step * round);
         add(shape, thread, std::move(words));
       }
     }
     if (below(2) == 0) return;
-    std::vector<Address> words;
-    for (std::uint32_t i = 0; i < 4; ++i) words.push_back(at(below(kArrays), below(kElements)));
+    std::vector<Address> words(4);
+    for (Address& word : words) word = at(below(kArrays), below(kElements));
     add(kRest, thread, std::move(words));
   }
 
