@@ -208,9 +208,8 @@ const Verb kRunVerb = {
         "recording of the same schedule. How much is recorded follows from the detectors asked "
         "for. "
         "The program keeps its input, output and exit status, unless --fail-on says otherwise; "
-        "2 is wrong use, or that --fail-on asks about a run of which nothing was recorded, 3 a "
-        "schedule "
-        "that the run could not follow.",
+        "2 is wrong use, or that --fail-on asks about a run of which nothing was recorded, "
+        "3 a schedule that the run could not follow.",
     .example =
         "heddle run -- ./server --port 8080\n"
         "heddle run --detect avio --invariants app.inv --schedule random --seed 7 -- ./app\n"

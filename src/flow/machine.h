@@ -47,8 +47,7 @@
 //   // Whether nothing is known now that was not then, but of memory.
 //   bool is_as_good_as(const Knowledge&);
 //   // What is there after it; whether the same is bound to happen where the same is seen.
-//   `others`:
-//   // the accesses before it in the round.
+//   // `others` are the accesses before it in the round.
 //   bool end_sight(const LiveItem&, Address, ThreadId, const Tag* registers, Control,
 //                  std::span<const Sight> others, Sight&);
 //   bool end_watch();  // whether that explains all that is known now

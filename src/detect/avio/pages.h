@@ -50,7 +50,7 @@ class Pages {
   // Any address will do. It is about to be touched.
   Location find_or_make(Address address) {
     std::byte* const block = chunk(address >> kChunkBits);
-    block[kUsed + (address >> kPageBits) % kPagesOfChunk] = std::byte{1};
+    use_page(block, address >> kPageBits);
     return Location::of(block, offset_of_cell(address));
   }
 
@@ -58,7 +58,7 @@ class Pages {
   void use(Address first, Address last) {
     std::byte* const block = find(first);
     for (std::uint64_t page = first >> kPageBits; page <= last >> kPageBits; ++page) {
-      block[kUsed + page % kPagesOfChunk] = std::byte{1};
+      use_page(block, page);
     }
   }
 
@@ -73,6 +73,9 @@ class Pages {
   std::size_t bytes() const;   // of memory
 
  private:
+  static void use_page(std::byte* block, std::uint64_t page) {
+    block[kUsed + page % kPagesOfChunk] = std::byte{1};
+  }
   std::byte* find_chunk(std::uint64_t number) const;
   std::byte* chunk(std::uint64_t number) {
     std::byte* const known = find_chunk(number);

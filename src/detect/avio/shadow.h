@@ -273,6 +273,8 @@ class Shadow {
   bool stays_at_once(Location location, const Sweep& sweep) const;
   std::uint64_t stays_one_by_one(Location location, const Sweep& sweep) const;
   void follow(Address address, Location location, Sweep sweep);
+  // How many locations, from the first one on, pass in the same way, or were untouched: these are
+  // done.
   std::uint64_t pass_together(Location place, const Sweep& sweep);
   std::uint64_t begin_together(Address address, Location place, const Sweep& sweep);
   bool stays_in_turn(const PatternTouch& touch, const LoopWalk::Moving& item, std::uint64_t rounds,
