@@ -67,12 +67,13 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
   near.accesses = page.planes[plane].accesses.get();
-  const std::size_t other = plane == 0 ? page.planes.size() - 1 : 0;
-  near.others = page.planes[other].cells.get();
+  const std::size_t count = page.planes.size();
+  near.others = {page.planes[plane == 0 ? count - 1 : 0].cells.get(),
+                 page.planes[plane == count - 1 ? 0 : count - 1].cells.get()};
   near.one_cell = 0;
   // Parts of a cell are no whole; parts of a block are all of it.
   for (unsigned shift = page.shift == block_shift_ ? 0 : page.shift; shift <= page.shift; ++shift) {
-    if (shift < 6) near.one_cell |= 1ull << (1u << shift);
+    if (shift < 6) near.one_cell |= static_cast<std::uint8_t>(1u << shift);
   }
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);

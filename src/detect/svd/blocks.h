@@ -29,6 +29,7 @@
 #include "trace/event.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -123,13 +124,12 @@ class Blocks {
     std::uint64_t key = 0;  // begin and, where an offset of 256 or more would be, the shift
     Cell* cells = nullptr;
     Accesses* accesses = nullptr;
-    const Cell* others = nullptr;  // cells of another plane, if there is one
-    std::uint64_t one_cell = 0;    // bit n: an aligned access of n bytes is one cell; twice n: two
+    std::array<const Cell*, 2> others{};  // cells of other planes, if there are any
     Page* page = nullptr;
     std::uint32_t plane = 0;
     std::uint8_t shift = 0;
-    std::uint8_t always_calm =
-        0;  // like a cell's bits for calm, of all cells: nobody else is there
+    std::uint8_t one_cell = 0;     // the sizes of accesses that are one cell if they are aligned
+    std::uint8_t always_calm = 0;  // like a cell's bits for calm, of all: nobody else is there
 
     bool is_calm_for_reads(Cell cell) const {
       return ((std::bit_cast<std::uint32_t>(cell) | always_calm) & 1u << 5) != 0;
@@ -143,6 +143,8 @@ class Blocks {
       return writes ? is_calm_for_writes(cell) : is_calm_for_reads(cell);
     }
   };
+
+  static_assert(sizeof(Near) == 64);
 
   // Cells that an access touches: `count` of them from `first` on.
   struct Run {
@@ -158,8 +160,8 @@ class Blocks {
     if (thread != current_) go_to(thread);
     const std::uint64_t number = address >> kPageShift;
     Near& near = near_[number & near_mask_];
-    return near.begin == number << kPageShift && (address & (size - 1)) == 0 && size < 64 &&
-                   (near.one_cell >> size & 1) != 0
+    return near.begin == number << kPageShift && ((address | size) & (size - 1)) == 0 &&
+                   (near.one_cell & size) != 0
                ? &near
                : nullptr;
   }
@@ -202,7 +204,9 @@ class Blocks {
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
-    if (near.always_calm == 0) __builtin_prefetch(near.others + number);
+    if (near.always_calm == 0) {
+      for (const Cell* const others : near.others) __builtin_prefetch(others + number);
+    }
   }
   // Calls visit(cell) for that cell, if its page is near, and that of another thread that may have
   // to be told.
@@ -212,7 +216,8 @@ class Blocks {
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     visit(near.cells[number]);
-    if (!near.is_calm_for_writes(number)) visit(near.others[number]);
+    if (near.is_calm_for_writes(number)) return;
+    for (const Cell* const others : near.others) visit(others[number]);
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);
