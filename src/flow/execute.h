@@ -21,6 +21,29 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
   LiveSegment* const segments = programs_.live(shapes);
   const Execution* const end = executions.data() + executions.size();
   const Execution* execution = executions.data();
+  // Whether a path begins here; then it has been followed up to its last execution.
+  const auto follow_path = [&]() __attribute__((always_inline)) {
+    if constexpr (kGlances && std::is_empty_v<After>) {
+      const Path* const path = find_path(*thread, segments, shapes, execution, end);
+      if (path == nullptr) return false;
+      follow(id, *thread, *path, segments, execution, end, ordinal);
+      execution += path->count - 1;
+      ordinal += path->events;
+      return true;
+    } else {
+      return false;
+    }
+  };
+  const auto repeat_if_it_does = [&](const LiveSegment& segment) {
+    if constexpr (kGlances) {
+      const Execution* const next = execution + 1;
+      if (next == end || next->shape != execution->shape || !segment.repeats || next->who != id ||
+          thread->running == nullptr) {
+        return;
+      }
+      execution = repeat(id, *thread, segments, next, end, ordinal, after) - 1;
+    }
+  };
   for (; execution != end; ++execution) {
     LiveSegment& segment = segments[execution->shape];
     if (!segment.fits) [[unlikely]] {
@@ -29,6 +52,10 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (shape.kind != RecordShape::Kind::kSegment) {
         if constexpr (!kGlances) break;
         take_turn(execution->who);
+        if (follow_path()) {
+          repeat_if_it_does(segments[execution->shape]);
+          continue;
+        }
         call(*thread, shape, *execution);
         ++ordinal;
         continue;
@@ -36,25 +63,19 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (!segment.known) compile(execution->shape, shape);
     }
     take_turn(execution->who);
-    if (end - execution > kAhead) {
-      expect(id, segments, execution[kAhead]);
-      expect_soon(id, segments, execution[kSoon]);
+    if (follow_path()) {
+      repeat_if_it_does(segments[execution->shape]);
+      continue;
     }
+    expect_next(id, segments, execution, end);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);
     } else {
       execute_slowly(id, *thread, segment, execution->words, ordinal);
     }
-    ordinal += segment.events;
+    ordinal += segment.events();
     after();
-    if constexpr (kGlances) {
-      const Execution* const next = execution + 1;
-      if (next == end || next->shape != execution->shape || !segment.repeats || next->who != id ||
-          thread->running == nullptr) {
-        continue;
-      }
-      execution = repeat(id, *thread, segments, next, end, ordinal, after) - 1;
-    }
+    repeat_if_it_does(segment);
   }
   return {static_cast<std::size_t>(execution - executions.data()), ordinal};
 }
@@ -87,6 +108,7 @@ template <typename Client>
 void FlowMachine<Client>::sample(std::span<const Execution> executions,
                                  std::span<const RecordShape* const> shapes) {
   LiveSegment* const segments = programs_.live(shapes);
+  if (batches_++ % kSampledBatches != 0) return;
   for (std::size_t i = kSampled / 2; i < executions.size(); i += kSampled) {
     LiveSegment& segment = segments[executions[i].shape];
     if (!segment.fits) continue;
@@ -138,7 +160,7 @@ template <typename Client>
     frame->control = before.controls_next ? decided : control_of(*frame, *before.next);
   }
   if (live.item_count != 0)
-    execute_items(id, frame->registers.data(), frame->control, live, words, ordinal);
+    execute_items(id, frame->registers.data(), frame->control, live.all_items(), words, ordinal);
   if (segment.end == SegmentEnd::kBranch) {
     take_branch(id, *frame, segment, live.id, thread.steps, ordinal);
   } else if (!live.ends_now) {
@@ -152,18 +174,19 @@ template <typename Client>
 
 template <typename Client>
 [[gnu::noinline]] void FlowMachine<Client>::execute_items(ThreadId id, Tag* registers,
-                                                          Control control, const LiveSegment& live,
+                                                          Control control,
+                                                          std::span<LiveItem> items,
                                                           const std::uint64_t* words,
                                                           EventOrdinal ordinal) {
-  execute_items_here(id, registers, control, live, words, ordinal);
+  execute_items_here(id, registers, control, items, words, ordinal);
 }
 
 template <typename Client>
 [[gnu::always_inline]] inline void FlowMachine<Client>::execute_items_here(
-    ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+    ThreadId id, Tag* registers, Control control, std::span<LiveItem> items,
     const std::uint64_t* words, EventOrdinal ordinal) {
-  LiveItem* const end = live.items + live.item_count;
-  for (LiveItem* item = live.items; item != end; ++item) {
+  LiveItem* const end = items.data() + items.size();
+  for (LiveItem* item = items.data(); item != end; ++item) {
     const Address where = item->offset + words[item->base];
     ++ordinal;
     if constexpr (kGlances) {

@@ -111,8 +111,9 @@ class FlowMachine {
   using Tag = typename Client::Tag;
   using Control = typename Client::Control;
 
-  FlowMachine(const Catalog& catalog, Client& client)
-      : programs_(catalog, client.choices()), client_(client) {}
+  // `hot`: how often a segment comes before a path is looked for.
+  FlowMachine(const Catalog& catalog, Client& client, std::uint8_t hot = 64)
+      : programs_(catalog, client.choices()), client_(client), hot_(hot) {}
 
   void on(const Event& event, EventOrdinal ordinal);
 
@@ -147,9 +148,10 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
-  static constexpr std::ptrdiff_t kAhead = 6;    // executions
-  static constexpr std::ptrdiff_t kSoon = 3;     // the same
-  static constexpr std::uint32_t kSampled = 61;  // one of so many; few loops have that length
+  static constexpr std::ptrdiff_t kAhead = 6;          // executions
+  static constexpr std::ptrdiff_t kSoon = 3;           // the same
+  static constexpr std::uint32_t kSampled = 61;        // one of so many; few loops have that length
+  static constexpr std::uint32_t kSampledBatches = 8;  // the same
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
   static constexpr std::uint64_t kStretch = 4;   // rounds that are worth going through at once
@@ -240,6 +242,13 @@ class FlowMachine {
       }
     }
   }
+  // Of the executions that come a few after this one.
+  [[gnu::always_inline]] void expect_next(ThreadId id, const LiveSegment* segments,
+                                          const Execution* execution, const Execution* end) {
+    if (end - execution <= kAhead) return;
+    expect(id, segments, execution[kAhead]);
+    expect_soon(id, segments, execution[kSoon]);
+  }
   void compile(ShapeId id, const RecordShape& shape);
   void call(Thread& thread, const RecordShape& shape, const Execution& execution);
   static void call(Thread& thread, FunctionId function, bool enters) {
@@ -254,6 +263,17 @@ class FlowMachine {
   }
   void execute(ThreadId id, Thread& thread, const LiveSegment& segment, const std::uint64_t* words,
                EventOrdinal ordinal);
+  // Executions that come one after another again and again (flow/paths.h).
+  const Path* find_path(const Thread& thread, LiveSegment* segments,
+                        std::span<const RecordShape* const> shapes, const Execution* first,
+                        const Execution* end);
+  void learn_path(const Thread& thread, const LiveSegment* segments,
+                  std::span<const RecordShape* const> shapes, const Execution* first,
+                  const Execution* end);
+  void call(ThreadId id, const PathStep& step, Tag* registers, Tag* caller,
+            const Execution& execution);
+  void follow(ThreadId id, Thread& thread, const Path& path, const LiveSegment* segments,
+              const Execution* first, const Execution* end, EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
   using Held = std::array<Tag, kMostSights>;  // by the registers of its items
   struct Watched {
@@ -294,9 +314,9 @@ class FlowMachine {
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   void settle(Rounds& rounds);
-  void execute_items(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+  void execute_items(ThreadId id, Tag* registers, Control control, std::span<LiveItem> items,
                      const std::uint64_t* words, EventOrdinal ordinal);
-  void execute_items_here(ThreadId id, Tag* registers, Control control, const LiveSegment& live,
+  void execute_items_here(ThreadId id, Tag* registers, Control control, std::span<LiveItem> items,
                           const std::uint64_t* words, EventOrdinal ordinal);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
                      Address where, EventOrdinal ordinal);
@@ -323,6 +343,8 @@ class FlowMachine {
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowPrograms::Edge& edge);
+  // Of a client to which no choice makes something of nothing.
+  void take_phis(ThreadId id, Tag* registers, const FlowPrograms::Edge& edge);
   // What the statements under the branch are controlled by.
   Control take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
                       std::uint64_t step, EventOrdinal ordinal);
@@ -337,19 +359,26 @@ class FlowMachine {
     return {frame.registers.data(), list.numbers()};
   }
   Tag joined(ThreadId id, const Activation& frame, FlowList list) {
-    const TagList<Tag> all = tags(frame, list);
-    Tag tag{};
-    for (std::uint32_t i = 0; i < all.size(); ++i) tag = client_.join(id, tag, all[i]);
+    return joined(id, frame.registers.data(), list);
+  }
+  Tag joined(ThreadId id, const Tag* registers, FlowList list) {
+    const std::uint32_t count = list.size();
+    if (count == 0) return {};
+    Tag tag = registers[list[0]];
+    for (std::uint32_t i = 1; i < count; ++i) tag = client_.join(id, tag, registers[list[i]]);
     return tag;
   }
 
   FlowPrograms programs_;
   Client& client_;
+  std::uint8_t hot_;
   std::vector<Thread> threads_;
   ThreadId current_id_ = ~0u;
   Thread* current_ = nullptr;  // of that number, in threads_
   std::vector<Tag> scratch_;
+  std::vector<Tag> path_registers_ = std::vector<Tag>(FlowPrograms::kMostPathRegisters);
   std::vector<Register> in_order_;
+  std::uint32_t batches_ = 0;
 };
 
 template <typename Client>
@@ -660,6 +689,20 @@ void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
 }
 
 template <typename Client>
+void FlowMachine<Client>::take_phis(ThreadId id, Tag* registers, const FlowPrograms::Edge& edge) {
+  const FlowPrograms::Phi* const phis = &programs_.phi(edge.first_phi);
+  const std::uint32_t count = edge.phi_count;
+  if (edge.one_by_one) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      registers[phis[i].defines] = joined(id, registers, phis[i].sources);
+    return;
+  }
+  if (scratch_.size() < count) scratch_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = joined(id, registers, phis[i].sources);
+  for (std::uint32_t i = 0; i < count; ++i) registers[phis[i].defines] = scratch_[i];
+}
+
+template <typename Client>
 inline typename FlowMachine<Client>::Control FlowMachine<Client>::control_of(
     const Activation& frame, const FlowSegment& segment) const {
   const FlowList parents = segment.parents;
@@ -746,4 +789,5 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
 }  // namespace heddle
 
 #include "flow/execute.h"
+#include "flow/paths.h"
 #include "flow/rounds.h"

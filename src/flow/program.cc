@@ -272,7 +272,6 @@ std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) 
   out.item_count = static_cast<std::uint32_t>(items.size());
   compile_before(shape, out);
   compile_round(out);
-  out.events = out.before_count + 1 + out.item_count;
   live_[id] = out;
   return items;
 }

@@ -15,6 +15,7 @@
 #include "trace/event.h"
 #include "trace/execution.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -142,10 +143,19 @@ class SteadyRounds {
   std::uint8_t pause_ = 0;  // rounds between two looks, less one of a power of two
 };
 
+struct Path;
+
+// Of an Enter or a Leave it has paths only.
 struct alignas(64) LiveSegment {
   const FlowSegment* flow = nullptr;  // nullptr: there is no such segment
-  FunctionId continues{};             // its function, or 0 if it enters it
+  LiveItem* items = nullptr;
+  const LiveBefore* before = nullptr;  // in the order in which they happened
+  const Path* paths = nullptr;         // that begin with it, the first of a list
+  FunctionId continues{};              // its function, or 0 if it enters it
   SegmentId id{};
+  std::uint32_t item_count{};
+  std::uint32_t before_count{};
+  std::uint32_t own_edge{};  // the phis that it takes as the round of a loop, if any
   bool known{};
   bool fits = false;  // the shape's items are the segment's, and what is before it is as it should
   bool ends_now{};    // nothing that comes later belongs to it
@@ -153,14 +163,73 @@ struct alignas(64) LiveSegment {
   bool scattered{};   // some of its items are
   bool jumps{};       // the same
   bool repeats{};     // it can be the round of a loop
-  bool has_phis{};    // as such it takes phis, those of this edge:
-  std::uint32_t own_edge{};
-  std::uint32_t events{};  // that an execution stands for
-  std::uint32_t item_count{};
-  std::uint32_t before_count{};
-  LiveItem* items = nullptr;
-  const LiveBefore* before = nullptr;  // in the order in which they happened
+  bool has_phis{};    // as such it takes phis
   SteadyRounds steady;
+  std::uint8_t heat{};  // how often it came when no path began with it, since one was looked for
+
+  // That an execution stands for.
+  std::uint32_t events() const { return before_count + 1 + item_count; }
+  std::span<LiveItem> all_items() const { return {items, item_count}; }
+};
+static_assert(sizeof(LiveSegment) == 64);
+
+// Something to do on a path. Activations are numbered: 0 is the one that the path begins and ends
+// in, those that it calls come after it. So are controls: 0 is the one before the path, then come,
+// for each step, that of its statements and what its branch decides.
+struct PathStep {
+  enum class Kind : std::uint8_t {
+    kStatements,   // phis, `items`, a branch
+    kEnter,        // of `function`
+    kLeave,        // the same
+    kCall,         // begins `activation`, called at the end of `segment`
+    kReturn,       // ends it; `segment` called it
+    kLibraryCall,  // at the end of `segment`, without a segment of its own
+  };
+  static constexpr std::uint8_t kAsked = 255;
+  static constexpr std::uint32_t kNoEdge = ~0u;
+
+  Kind kind{};
+  std::uint8_t execution{};  // which of the path's has its words
+  std::uint8_t activation{};
+  std::uint8_t control{};  // its number, or kAsked: found by what was executed before the path …
+  bool branches{};
+  bool marks{};                          // its branch may control what comes after the path
+  const FlowSegment* segment = nullptr;  // … that this segment depends on
+  std::span<LiveItem> items;
+  FlowList from;                 // of its branch or result
+  std::uint32_t edge = kNoEdge;  // its phis
+  std::uint32_t block{};
+  std::uint32_t id{};  // segment
+  std::uint32_t function{};
+  std::uint32_t registers{};  // of a function that is called, with the spare one
+  std::uint32_t parameters{};
+  std::uint32_t step{};     // of the thread, from the path's first on
+  std::uint32_t ordinal{};  // the same
+};
+
+// Executions that come one after another again and again (flow/paths.h).
+struct Path {
+  static constexpr std::uint32_t kAnyBlock = ~0u;
+  static constexpr std::size_t kLongest = 16;    // executions
+  static constexpr std::size_t kMostSteps = 48;  // which are fewer than 255 controls
+  static constexpr std::size_t kDeepest = 4;     // activations
+
+  const Path* next = nullptr;            // of those that begin with the same shape
+  const FlowSegment* pending = nullptr;  // whose call it begins with; nullptr: with a segment
+  std::uint32_t from{};                  // the block before it, where that matters
+  std::uint32_t count{};                 // of executions
+  std::array<ShapeId, kLongest> shapes{};
+  std::uint32_t mark_count{};
+  std::uint32_t step_count{};  // of the thread
+  std::uint32_t events{};
+  std::array<std::uint32_t, kDeepest> registers{};  // where those of each activation begin
+  std::vector<PathStep> steps;
+  std::uint8_t last{};                 // its last control, or kAsked: …
+  const FlowSegment* asked = nullptr;  // … that of this segment
+  const FlowSegment* end = nullptr;    // its last segment …
+  SegmentId end_id{};
+  std::uint32_t end_ordinal{};
+  bool stays_open{};  // … to which something may belong that comes later
 };
 
 class FlowPrograms {
@@ -168,6 +237,7 @@ class FlowPrograms {
   static constexpr std::uint32_t kMaxRegisters = 1u << 20;
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
   static constexpr std::uint32_t kMostBefore = 16;  // segments that the round of a loop implies
+  static constexpr std::size_t kMostPaths = 6;      // that begin with the same segment
 
   // `choices`: a phi may be something although all of its sources are nothing.
   FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
@@ -186,6 +256,13 @@ class FlowPrograms {
   }
   // Returns its items, for the client's part of them.
   std::span<LiveItem> compile(ShapeId id, const RecordShape& shape);
+
+  // Compiles a path of these executions, or of the first of them: it begins with a segment that
+  // comes after `block`, or with the call of `pending`. No more than a few begin with the same
+  // execution.
+  void add_path(const FlowSegment* pending, std::uint32_t block, std::span<const ShapeId> ids,
+                std::span<const RecordShape* const> shapes);
+  static constexpr std::uint32_t kMostPathRegisters = 1024;
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }
@@ -212,6 +289,8 @@ class FlowPrograms {
   }
 
  private:
+  friend class PathCompiler;
+
   // Registers of a function that something may get into; those beyond are not registers.
   using Carriers = std::vector<bool>;
 
@@ -235,6 +314,7 @@ class FlowPrograms {
   std::vector<LiveSegment> live_;  // by ShapeId
   std::deque<std::vector<LiveItem>> live_items_;
   std::deque<std::vector<LiveBefore>> live_before_;
+  std::deque<Path> paths_;
   std::vector<const FlowSegment*> compiled_;  // by SegmentId
   std::deque<FlowSegment> segments_;
   std::vector<FlowItem> items_;

@@ -38,7 +38,7 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
     return next != end && next->shape == shape && next->who == id && thread.running != nullptr;
   };
   const auto done = [&] {
-    ordinal += live.events;
+    ordinal += live.events();
     ++next;
     after();
   };
@@ -77,7 +77,7 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
           if (std::is_empty_v<After> && single == 0) {
             const std::uint64_t count = go_through(id, rounds, turn, next, end, ordinal);
             next += count;
-            ordinal += count * live.events;
+            ordinal += count * live.events();
             if (count != 0) {
               pause = 1;
               continue;
@@ -242,7 +242,7 @@ std::uint64_t FlowMachine<Client>::go_through(ThreadId id, Rounds& rounds, std::
                         rounds.watched[turn ^ (rounds.period - 1)].sights.data(),
                         where.data(),
                         steps.data(),
-                        live.events};
+                        live.events()};
   const std::uint64_t done = client_.go_through(stretch, even, id, ordinal + live.before_count);
   rounds.thread.steps += done * (live.before_count + 1);
   return done;
@@ -293,7 +293,7 @@ void FlowMachine<Client>::round(ThreadId id, Rounds& rounds, const std::uint64_t
     ++thread.steps;
     frame.control = before.controls_next ? decided : control_of(frame, *before.next);
   }
-  execute_items(id, frame.registers.data(), frame.control, live, words, ordinal);
+  execute_items(id, frame.registers.data(), frame.control, live.all_items(), words, ordinal);
   if (live.flow->end == SegmentEnd::kBranch)
     take(*live.flow, live.id, rounds.outer[live.before_count]);
   frame.block = live.flow->block;
@@ -325,7 +325,7 @@ template <typename Client>
   Activation& frame = rounds.frame;
   rounds.thread.steps += live.before_count + 1;
   ordinal += live.before_count;
-  execute_items_here(id, frame.registers.data(), frame.control, live, words, ordinal);
+  execute_items_here(id, frame.registers.data(), frame.control, live.all_items(), words, ordinal);
   if (!live.asks) return;
   const Tag condition = joined(id, frame, live.flow->from);
   const Control decided = client_.branch(id, ordinal, live.id, condition, frame.control);

@@ -98,6 +98,9 @@ struct Execution {
   std::uint64_t round_count() const { return site & 0xffff; }  // 0: all
   static Execution events(std::uint32_t count) { return {0, count, 0, 0, nullptr}; }
 
+  // In one number, for comparisons.
+  std::uint64_t shape_and_thread() const { return std::uint64_t{who} << 32 | shape; }
+
   // Only what has no more than kMostBits items can lack some of them.
   bool has(std::size_t item) const { return items == kAll || (items >> item & 1) != 0; }
   std::size_t items_of(const RecordShape& of) const {

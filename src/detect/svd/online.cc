@@ -40,7 +40,7 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       calm_for_all_(calm_cells(Calm::kAll)),
       units_(options.set_limit, options.note_limit),
       blocks_(options.block_size),
-      machine_(catalog, *this),
+      machine_(catalog, *this, options.hot),
       narrator_(catalog),
       contexts_(1),
       collect_units_at_(options.collect_bytes),

@@ -178,6 +178,7 @@ TEST(Online, EqualsItsNaiveTwin) {
       options.note_limit = 1u << 20;
       const Naive naive(run.truth, {options});
       options.collect_bytes = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20;
+      options.hot = 1;
       std::array<std::size_t, 2> ended{};
       for (const As as : {As::kEvents, As::kExecutions}) {
         const std::set<Naive::Report> seen =
@@ -205,9 +206,10 @@ TEST(Online, EqualsItsNaiveTwinInLongLoops) {
     shape.statements = 9;
     shape.registers = 4;
     shape.iterations = 9;
-    shape.turn = 12;
+    shape.turn = 12 + 24 * static_cast<int>(seed % 2);
     const RandomRun run = run_random_program(seed, shape);
     OnlineOptions options;
+    options.hot = seed % 3 == 0 ? 2 : 1;
     options.note_limit = 1u << 20;
     const Naive naive(run.truth, {options});
     const std::set<Naive::Report> seen = online(run, options, As::kExecutions);
@@ -237,6 +239,7 @@ TEST(Online, EqualsItsNaiveTwinInWalks) {
     options.set_limit = 1u << 20;  // which the twin does not have
     const Naive naive(run.truth, {options});
     options.collect_bytes = seed % 4 == 0 ? 0 : 1u << 20;
+    options.hot = seed % 3 == 0 ? 2 : 1;
     std::array<std::size_t, 2> ended{};
     const std::set<Naive::Report> seen = online(run, options, As::kExecutions, &ended[0]);
     ASSERT_EQ(text(seen), text(naive.reports())) << "seed " << seed;
