@@ -18,7 +18,7 @@ class PathCompiler {
     path_.from = block;
     activations_.push_back({.function = function, .block = block, .pending = pending});
   }
-  // Whether the path goes on with it.
+  // Whether it is of the path.
   bool add(ShapeId id, const RecordShape& shape);
   // Forgets what came after the last execution at which the path can end.
   void finish();
@@ -74,6 +74,7 @@ class PathCompiler {
   std::uint32_t steps_ = 0;
   std::uint32_t mark_count_ = 0;
   std::uint32_t registers_ = 0;
+  bool ended_ = false;  // it has come to where its activation is left
   // At the last possible end.
   std::size_t end_steps_ = 0;
   std::uint32_t end_count_ = 0;
@@ -94,7 +95,7 @@ bool has(FlowList list, std::uint32_t number) {
 }  // namespace
 
 bool PathCompiler::add(ShapeId id, const RecordShape& shape) {
-  if (path_.steps.size() + shape.before.size() + 4 > Path::kMostSteps) return false;
+  if (ended_ || path_.steps.size() + shape.before.size() + 4 > Path::kMostSteps) return false;
   path_.shapes[path_.count] = id;
   if (shape.kind == RecordShape::Kind::kEnter) {
     if (top().pending == nullptr) return false;
@@ -129,7 +130,10 @@ bool PathCompiler::add_segment(const LiveSegment& live) {
       top().pending = &segment;
       break;
     case SegmentEnd::kReturn:
-      if (is_outer()) return false;
+      if (is_outer()) {
+        ended_ = true;
+        break;
+      }
       come_back();
       return true;
     case SegmentEnd::kUnwind:

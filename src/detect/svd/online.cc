@@ -237,32 +237,40 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& it
 bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
                                EventOrdinal ordinal, const Tag* registers, Control control) {
   Blocks::Near& near = blocks_.near_here(address);
-  const bool two = !Blocks::is_one(near, address, item);
-  if (two && !Blocks::is_two(near, address, item)) [[unlikely]]
+  const bool one = Blocks::is_one(near, address, item);
+  if (!one && !Blocks::is_two(near, address, item)) [[unlikely]]
     return false;
   if (units_.any_noted()) {
     const ThreadId owner = std::min(thread, kMaxThread);
-    if (!are_calm(owner, {registers, item.address.numbers()}) || !units_.is_calm(owner, control))
+    if (!units_.is_calm(owner, control) || !are_calm(owner, {registers, item.address.numbers()}))
       return false;
   }
   UnitId owner = 0;
   const Register* data = item.value.numbers();
-  for (const Register* const last = data + *data; data != last;) {
-    const UnitSet one = registers[*++data];
-    if (one >= kSetBit) return false;
-    if ((one & ~kComputed) == owner) continue;
-    const UnitId unit = units_.live(one & ~kComputed);
+  for (std::uint32_t left = *data; left != 0; --left) {
+    const UnitSet from = registers[*++data];
+    if (from >= kSetBit) return false;
+    const UnitId unit = units_.live(from & ~kComputed);
+    if (unit == owner) continue;
     if (units_.noted(unit)) return false;
     owner = units_.merge(owner, unit);
   }
   if (owner == 0) owner = units_.create();
-  const std::uint64_t first = Blocks::cell_of(near, address);
-  const std::uint64_t last_cell = first + (two ? 1 : 0);
-  for (std::uint64_t cell = first; cell <= last_cell; ++cell) {
-    if (!near.is_calm_for_writes(cell))
-      tell_others(near, cell, event_of(item, address, thread), ordinal);
+  Cell* const cells = near.cells + Blocks::cell_of(near, address);
+  const auto tell = [&](const Cell& cell) {
+    if (!near.is_calm_for_writes(cell)) [[unlikely]] {
+      tell_others(near, static_cast<std::uint64_t>(&cell - near.cells),
+                  event_of(item, address, thread), ordinal);
+    }
+  };
+  tell(cells[0]);
+  if (one) [[likely]] {
+    store_at(cells[0], owner);
+  } else {
+    tell(cells[1]);
+    store_at(cells[0], owner);
+    store_at(cells[1], owner);
   }
-  for (std::uint64_t cell = first; cell <= last_cell; ++cell) store_at(near.cells[cell], owner);
   if (last_stores_[item.event.site].unit != owner)
     remember_store(item, thread, address, ordinal, owner);
   return true;

@@ -193,21 +193,8 @@ void Units::move_words(const Marked& marked) {
 // ---- control
 // -------------------------------------------------------------------------------------
 
-Control Units::new_control(SegmentId branch, UnitSet condition, Control outer) {
-  if (outer != 0 && (controls_[outer].branches & bit_of(branch)) != 0) {
-    // A loop's branch is usually controlled by its own last execution.
-    if (controls_[outer].branch == branch) {
-      if (controls_[outer].condition == condition) return outer;
-      outer = controls_[outer].outer;
-    } else {
-      outer = without(branch, outer);
-    }
-  }
-  return condition == 0 ? outer : add_control(branch, condition, outer);
-}
-
+// The list without a branch that may be in it.
 Control Units::without(SegmentId branch, Control control) {
-  if (controls_[control].absent == branch) return control;
   Control at = control;
   while (at != 0 && controls_[at].branch != branch) at = controls_[at].outer;
   if (at == 0) {

@@ -133,10 +133,13 @@ class Units {
   // ---- control ----
   Control control(SegmentId branch, UnitSet condition, Control outer) {
     const ControlNode& last = controls_[outer];
-    if (last.branch == branch && last.condition == condition) return outer;  // a loop's, usually
-    const bool not_there = (last.branches & bit_of(branch)) == 0 || last.absent == branch;
-    if (condition == 0 && not_there) return outer;
-    return new_control(branch, condition, outer);
+    if (last.branch == branch) {  // a loop's, usually, controlled by its own last execution
+      if (last.condition == condition) return outer;
+      outer = last.outer;
+    } else if ((last.branches & bit_of(branch)) != 0 && last.absent != branch) {
+      outer = without(branch, outer);
+    }
+    return condition == 0 ? outer : add_control(branch, condition, outer);
   }
   template <typename Visit>  // visit(condition)
   void for_each_condition(Control control, Visit visit) const {
@@ -144,7 +147,7 @@ class Units {
   }
   // Whether no unit of a condition can have got notes since this was last asked.
   bool is_calm(ThreadId thread, Control control) const {
-    return control == 0 || controls_[control].asked == alarms_of(thread);
+    return controls_[control].asked == alarms_of(thread) || control == 0;
   }
   // Calls visit(condition) for those whose units may have got notes since this was last asked.
   template <typename Visit>
@@ -215,7 +218,6 @@ class Units {
     return merge_alarms_ + (thread < alarms_.size() ? alarms_[thread] : 0);
   }
   static std::uint64_t bit_of(SegmentId branch) { return 1ull << (branch & 63); }
-  Control new_control(SegmentId branch, UnitSet condition, Control outer);
   Control add_control(SegmentId branch, UnitSet condition, Control outer,
                       std::uint64_t asked = ~0ull) {
     return static_cast<Control>(controls_.push_back(
