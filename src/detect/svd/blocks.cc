@@ -36,11 +36,45 @@ void Blocks::missed(ThreadId thread) {
 
 // No thread may go on using what it knew of the page.
 void Blocks::far(std::uint64_t number, const Page& page) {
-  for (const Plane& plane : page.planes) {
-    if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) continue;
-    Near& near = nearest_[plane.thread]->at(number);
-    if (near.begin == number << kPageShift) near = {};
+  for (const Plane& plane : page.planes) far(number, plane);
+}
+
+// The same of one thread.
+void Blocks::far(std::uint64_t number, const Plane& plane) {
+  if (plane.thread >= nearest_.size() || nearest_[plane.thread] == nullptr) return;
+  Near& near = nearest_[plane.thread]->at(number);
+  if (near.begin == number << kPageShift) near = {};
+}
+
+// Who else is there.
+void Blocks::look_around(Near& near) {
+  const std::vector<Plane>& planes = near.page->planes;
+  std::size_t others = 0;
+  near.others.fill(near.cells);
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    if (i == near.plane || planes[i].asleep) continue;
+    near.others[others++ % near.others.size()] = planes[i].cells.get();
   }
+  near.always_calm = others == 0 ? 3u << 5 : 0;
+}
+
+void Blocks::put_to_sleep(Near& near, CellKinds calm) {
+  Page& page = *near.page;
+  page.told = 0;
+  for (std::size_t i = 0; i < page.planes.size(); ++i) {
+    Plane& plane = page.planes[i];
+    const std::span cells(plane.cells.get(), page.cell_count());
+    if (i == near.plane || plane.asleep || !std::all_of(cells.begin(), cells.end(), [&](Cell cell) {
+          return cell.unit == 0 || calm.has(cell);
+        })) {
+      continue;
+    }
+    // When it wakes up, it has to tell the others.
+    for (Cell& cell : cells) cell.calm = 0;
+    plane.asleep = true;
+    far(near.begin >> kPageShift, plane);
+  }
+  look_around(near);
 }
 
 Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
@@ -56,9 +90,12 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
     drop_planes(number, page, [&](const Plane& old) { return gone(old.thread); });
     far(number, page);
     plane = page.planes.size();
-    page.planes.push_back({thread, std::make_unique<Cell[]>(page.cell_count()), nullptr});
+    page.planes.push_back({thread, false, std::make_unique<Cell[]>(page.cell_count()), nullptr});
     ++planes_of_[thread];
     bytes_ += bytes_of(page.planes.back(), page);
+  } else if (page.planes[plane].asleep) {
+    far(number, page);
+    page.planes[plane].asleep = false;
   } else {
     missed(thread);
   }
@@ -67,9 +104,6 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
   near.accesses = page.planes[plane].accesses.get();
-  const std::size_t count = page.planes.size();
-  near.others = {page.planes[plane == 0 ? count - 1 : 0].cells.get(),
-                 page.planes[plane == count - 1 ? 0 : count - 1].cells.get()};
   near.one_cell = 0;
   // Parts of a cell are no whole; parts of a block are all of it.
   for (unsigned shift = page.shift == block_shift_ ? 0 : page.shift; shift <= page.shift; ++shift) {
@@ -78,7 +112,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);
   near.shift = static_cast<std::uint8_t>(page.shift);
-  near.always_calm = page.planes.size() == 1 ? 3u << 5 : 0;
+  look_around(near);
   return near;
 }
 

@@ -14,6 +14,8 @@
 // shared, and a write has been noted. The thread's cell then says that its accesses are *calm* in
 // that sense: its reads, or its writes, too. At most one thread is calm at a block: whoever tells
 // the others takes it from them, so what a calm thread does to its own cell need not be told.
+// Where all cells of a thread have nothing more to learn (it has set up a page that others work on
+// now), the plane is *asleep* until the thread comes back: nobody looks at it.
 //
 // Programs use mostly words of eight bytes, blocks are four by default. A page therefore starts
 // with cells of eight bytes and is split into cells of the block size by the first access that
@@ -108,11 +110,13 @@ class Blocks {
  public:
   struct Plane {
     ThreadId thread{};
+    bool asleep{};
     std::unique_ptr<Cell[]> cells;
     std::unique_ptr<Accesses> accesses;  // of the cells, once there is an input
   };
   struct Page {
     unsigned shift = 0;
+    std::uint32_t told = 0;  // how often others were, since it was asked who may sleep
     std::vector<Plane> planes;
 
     std::size_t cell_count() const { return kPageBytes >> shift; }
@@ -264,13 +268,18 @@ class Blocks {
     Calm all = Calm::kAll;
     std::vector<Plane>& planes = near.page->planes;
     for (std::uint32_t i = 0; i < planes.size(); ++i) {
+      if (i == near.plane || planes[i].asleep) continue;
       Cell& cell = planes[i].cells[number];
-      if (i == near.plane || cell == Cell()) continue;
+      if (cell == Cell()) continue;
       cell.calm = 0;
       all = std::min(all, tell(cell, planes[i]));
     }
     near.cells[number].calm = static_cast<std::uint32_t>(all) & 3;
   }
+
+  // Puts the other threads' planes to sleep all of whose cells are of these kinds, which have
+  // nothing to learn from anybody.
+  void put_to_sleep(Near& near, CellKinds calm);
 
   // The range was handed out or given back.
   void forget(Address address, std::uint64_t size);
@@ -279,8 +288,9 @@ class Blocks {
 
   template <typename Visit>  // visit(cells) of a thread that has not ended
   void for_each_plane(Visit visit);
-  template <typename Visit>  // visit(Cell, AccessRef, thread, address of its block, bytes)
-  void for_each_cell(Visit visit) const;
+  // Calls visit(AccessRef, thread, address of its block, bytes) for cells of which wants(cell).
+  template <typename Wants, typename Visit>
+  void for_each_cell(Wants wants, Visit visit) const;
   // Gives back planes of Idle cells only and those of threads that have ended; and, of the others,
   // the accesses of those without a cell of which needs(cell).
   template <typename Needs>
@@ -327,6 +337,8 @@ class Blocks {
   }
   Near& find(ThreadId thread, std::uint64_t number);
   void far(std::uint64_t number, const Page& page);
+  void far(std::uint64_t number, const Plane& plane);
+  static void look_around(Near& near);
   void split(std::uint64_t number, Page& page);
   void drop_idle_planes();
   void give_back();
@@ -377,15 +389,15 @@ void Blocks::for_each_plane(Visit visit) {
   }
 }
 
-template <typename Visit>
-void Blocks::for_each_cell(Visit visit) const {
+template <typename Wants, typename Visit>
+void Blocks::for_each_cell(Wants wants, Visit visit) const {
   for (const auto& [number, page] : pages_) {
     for (const Plane& plane : page->planes) {
       if (gone(plane.thread)) continue;
       for (std::uint64_t i = 0; i < page->cell_count(); ++i) {
-        if (plane.cells[i].unit == 0) continue;
-        visit(plane.cells[i], access(plane, i), plane.thread,
-              (number << kPageShift) + (i << page->shift), 1u << page->shift);
+        if (!wants(plane.cells[i])) continue;
+        visit(access(plane, i), plane.thread, (number << kPageShift) + (i << page->shift),
+              1u << page->shift);
       }
     }
   }

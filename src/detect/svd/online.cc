@@ -132,6 +132,8 @@ void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& 
     if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
     return calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone;
   });
+  if (++near.page->told >= options_.told) [[unlikely]]
+    blocks_.put_to_sleep(near, calm_for_all_);
 }
 
 // What remote_access() would do nothing about.
@@ -455,9 +457,11 @@ std::vector<UnitMember> Online::members(UnitId unit) {
       member = {access, input};
   };
   blocks_.for_each_cell(
-      [&](Cell cell, AccessRef access, ThreadId thread, Address address, std::uint32_t size) {
-        if (cell.input != 0 && cell.noted == 0 && units_.live(cell.unit) == wanted)
-          add(remembered(access, thread, address, size), true);
+      [&](Cell cell) {
+        return cell.input != 0 && cell.noted == 0 && units_.live(unit_of(cell)) == wanted;
+      },
+      [&](AccessRef access, ThreadId thread, Address address, std::uint32_t size) {
+        add(remembered(access, thread, address, size), true);
       });
   for (const LastStore& last : last_stores_) {
     if (units_.live(last.unit) == wanted)

@@ -179,6 +179,7 @@ TEST(Online, EqualsItsNaiveTwin) {
       const Naive naive(run.truth, {options});
       options.collect_bytes = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20;
       options.hot = 1;
+      options.told = 1 + seed % 4;
       std::array<std::size_t, 2> ended{};
       for (const As as : {As::kEvents, As::kExecutions}) {
         const std::set<Naive::Report> seen =
@@ -210,6 +211,7 @@ TEST(Online, EqualsItsNaiveTwinInLongLoops) {
     const RandomRun run = run_random_program(seed, shape);
     OnlineOptions options;
     options.hot = seed % 3 == 0 ? 2 : 1;
+    options.told = 1 + seed % 4;
     options.note_limit = 1u << 20;
     const Naive naive(run.truth, {options});
     const std::set<Naive::Report> seen = online(run, options, As::kExecutions);
@@ -240,6 +242,7 @@ TEST(Online, EqualsItsNaiveTwinInWalks) {
     const Naive naive(run.truth, {options});
     options.collect_bytes = seed % 4 == 0 ? 0 : 1u << 20;
     options.hot = seed % 3 == 0 ? 2 : 1;
+    options.told = 1 + seed % 4;
     std::array<std::size_t, 2> ended{};
     const std::set<Naive::Report> seen = online(run, options, As::kExecutions, &ended[0]);
     ASSERT_EQ(text(seen), text(naive.reports())) << "seed " << seed;

@@ -17,7 +17,8 @@ struct OnlineOptions {
   std::uint32_t set_limit = 32;
   std::size_t collect_bytes = std::size_t{64} << 20;
   std::size_t note_limit = 256;
-  std::uint8_t hot = 64;  // how often a segment comes before a path is looked for (flow/paths.h)
+  std::uint8_t hot = 64;     // how often a segment comes before a path is looked for (flow/paths.h)
+  std::uint32_t told = 256;  // how often others are told of a page before some may sleep (blocks.h)
 };
 
 }  // namespace heddle::svd
