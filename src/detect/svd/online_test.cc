@@ -28,6 +28,7 @@ RandomRun program(std::uint64_t seed) {
   options.statements = 4 + static_cast<int>(seed % 7);
   options.shared_variables = 1 + static_cast<int>(seed % 3);
   options.plain = seed % 4 == 0;
+  options.marks = seed % 3 == 1;
   return run_random_program(seed, options);
 }
 
@@ -41,9 +42,9 @@ OnlineOptions combination(std::uint64_t number) {
   return options;
 }
 
-// A run as the collector would hand it over: segments whose accesses all come at once are
-// executions, the rest are events. Of those without accesses most are implied by the next one. A
-// segment has the same shape whenever it is executed after the same implied ones.
+// A run as the collector would hand it over: calls, and segments whose accesses all come at once,
+// are executions, the rest are events. Of those without accesses most are implied by the next one.
+// A segment has the same shape whenever it is executed after the same implied ones.
 class AsExecutions {
  public:
   explicit AsExecutions(const RandomRun& run) {
@@ -56,6 +57,8 @@ class AsExecutions {
       if (items != kNone) {
         add(std::move(before), std::span(run.events).subspan(i, 1 + items));
         i += 1 + items;
+      } else if (is_call(run.events[i])) {
+        add_call(run.events[i++]);
       } else {
         executions_.push_back(Execution::events(1));
         words_.emplace_back();
@@ -91,6 +94,23 @@ class AsExecutions {
            run.events[at + 1].thread == run.events[at].thread && items_behind(run, at + 1) != kNone;
   }
 
+  static bool is_call(const Event& event) {
+    return event.kind == EventKind::kEnter || event.kind == EventKind::kLeave;
+  }
+
+  void add_call(const Event& event) {
+    const bool enters = event.kind == EventKind::kEnter;
+    words_.emplace_back(1, 0);
+    const auto id = static_cast<FunctionId>(event.value);
+    const auto [known, is_new] =
+        (enters ? enters_ : leaves_).try_emplace(id, static_cast<ShapeId>(shapes_.size()));
+    executions_.push_back(Execution::of(known->second, event.thread, nullptr));
+    if (!is_new) return;
+    RecordShape& shape = shapes_.emplace_back();
+    shape.kind = enters ? RecordShape::Kind::kEnter : RecordShape::Kind::kLeave;
+    shape.id = id;
+  }
+
   // A part of each address is in the shape.
   void add(std::vector<std::uint32_t> before, std::span<const Event> events) {
     std::vector<std::uint64_t>& words = words_.emplace_back(1, 0);
@@ -113,6 +133,8 @@ class AsExecutions {
 
   std::vector<RecordShape> shapes_{{}};
   std::map<std::pair<SegmentId, std::vector<std::uint32_t>>, ShapeId> known_;
+  std::map<FunctionId, ShapeId> enters_;
+  std::map<FunctionId, ShapeId> leaves_;
   std::vector<std::vector<std::uint64_t>> words_;  // by execution
   std::vector<const RecordShape*> addresses_of_shapes_;
   std::vector<Execution> executions_;
@@ -208,6 +230,7 @@ TEST(Online, EqualsItsNaiveTwinInLongLoops) {
     shape.registers = 4;
     shape.iterations = 9;
     shape.turn = 12 + 24 * static_cast<int>(seed % 2);
+    shape.marks = seed % 4 < 2;
     const RandomRun run = run_random_program(seed, shape);
     OnlineOptions options;
     options.hot = seed % 3 == 0 ? 2 : 1;

@@ -482,6 +482,7 @@ class Interpreter {
         const Nodes left_from = from(at.left);
         const Nodes right_from = from(at.right);
         push(now.callee);
+        mark(EventKind::kEnter, codes_[now.callee].front().segment);
         set(0, left, left_from);
         set(1, right, right_from);
         break;
@@ -502,11 +503,24 @@ class Interpreter {
       case Instruction::kReturn: {
         const int result = value(0);
         const Nodes sources = from(0);
+        const SegmentId segment = frames_.back().segment;
         frames_.pop_back();
-        if (!done()) set(frames_.back().returns_to, result, sources);
+        if (done()) break;
+        mark(EventKind::kLeave, segment);
+        set(frames_.back().returns_to, result, sources);
         break;
       }
     }
+  }
+
+  // The function of the segment is entered or left.
+  void mark(EventKind kind, SegmentId segment) {
+    if (!options_.marks) return;
+    Event event;
+    event.kind = kind;
+    event.thread = thread_;
+    event.value = run_.catalog.segments[segment].function;
+    run_.events.push_back(event);
   }
 
   void branch(const Instruction& now) {

@@ -26,6 +26,7 @@ struct RandomProgramOptions {
   int iterations = 3;     // of a loop, at most
   int turn = 1;           // accesses before another thread may go on, at most
   bool walks = false;     // loops, many of them, go from variable to variable
+  bool marks = false;     // calls have an Enter and a Leave
 };
 
 struct RandomRun {
