@@ -40,6 +40,7 @@ bool Accesses::use_base_for(AccessRef access) {
   while (number > 0 && access - bases_[number - 1] >= reach_) --number;
   if (number == 0) {
     if (bases_.size() == (short_ != nullptr ? kShortBases : kLongBases)) return false;
+    bases_.reserve(bases_.size() + 1);  // there are many planes, and most need but a few
     bases_.push_back(access);
     number = static_cast<std::uint32_t>(bases_.size());
   }

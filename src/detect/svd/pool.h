@@ -70,6 +70,7 @@ class Pool {
       std::free(data_);
     }
     HEDDLE_CHECK(grown != nullptr && grown != MAP_FAILED);
+    if (room * sizeof(T) >= std::size_t{1} << 23) madvise(grown, room * sizeof(T), MADV_HUGEPAGE);
     data_ = static_cast<T*>(grown);
     room_ = room;
   }
