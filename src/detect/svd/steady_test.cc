@@ -1,15 +1,13 @@
 // Steady rounds against the same rounds one access at a time: threads that go through arrays by
 // turns, in loops of random bodies, once as executions and once as events.
-#include "detect/svd/online.h"
+#include "detect/svd/outcome.h"
 #include "trace/text.h"
 
-#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
 #include <random>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +18,6 @@ namespace heddle::svd {
 namespace {
 
 constexpr int kSeeds = 4'000;
-constexpr std::size_t kDrawn = 20;
 constexpr int kBodies = 5;
 constexpr SegmentId kRest = kBodies + 2;
 constexpr std::uint32_t kElements = 170;
@@ -94,38 +91,11 @@ class Sweeps {
     }
   }
 
-  struct Outcome {
-    std::vector<std::tuple<EventOrdinal, EventOrdinal, EventOrdinal>> violations;
-    std::vector<EventOrdinal> members;  // of the first units
-    std::size_t ended = 0;
-    std::size_t created = 0;
-    bool operator==(const Outcome&) const = default;
-  };
-
   Outcome as_executions() const {
-    Outcome out;
-    Online online(trace_.catalog, OnlineOptions());
-    online.on({executions_, {}, shapes_, true}, 0, [&] { take(online, out); });
-    return finished(online, out);
+    return Examined(trace_.catalog, OnlineOptions()).executions(executions_, shapes_);
   }
   Outcome as_events() const {
-    std::vector<Event> events;
-    for (const Execution& execution : executions_) {
-      const RecordShape& shape = *shapes_[execution.shape];
-      events.push_back(segment_of(shape.id, execution.who));
-      for (const ShapeItem& item : shape.items) {
-        events.push_back(item.event);
-        events.back().thread = execution.who;
-        events.back().address = address_of(item, execution.words);
-      }
-    }
-    Outcome out;
-    Online online(trace_.catalog, OnlineOptions());
-    for (std::size_t done = 0; done < events.size();) {
-      done += online.on(std::span(std::as_const(events)).subspan(done), done);
-      take(online, out);
-    }
-    return finished(online, out);
+    return Examined(trace_.catalog, OnlineOptions()).events(executions_, shapes_);
   }
 
  private:
@@ -195,22 +165,6 @@ class Sweeps {
     add(kRest, thread, std::move(words));
   }
 
-  static void take(Online& online, Outcome& out) {
-    for (const Violation& violation : online.take_violations()) {
-      out.violations.emplace_back(violation.inside.ordinal, violation.remote.ordinal,
-                                  violation.store.ordinal);
-      if (out.violations.size() > kDrawn) continue;
-      for (const UnitMember& member : online.members(violation.unit))
-        out.members.push_back(member.access.ordinal);
-    }
-  }
-  static Outcome finished(const Online& online, Outcome& out) {
-    std::sort(out.violations.begin(), out.violations.end());
-    out.ended = online.units_ended_by_sharing();
-    out.created = online.units_created();
-    return out;
-  }
-
   std::mt19937 random_;
   SiteId next_site_ = 1;
   Trace trace_;
@@ -224,8 +178,8 @@ TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
   std::size_t violations = 0;
   for (int seed = 0; seed < kSeeds; ++seed) {
     const Sweeps sweeps(static_cast<unsigned>(seed));
-    const Sweeps::Outcome expected = sweeps.as_events();
-    const Sweeps::Outcome seen = sweeps.as_executions();
+    const Outcome expected = sweeps.as_events();
+    const Outcome seen = sweeps.as_executions();
     ASSERT_EQ(seen.violations, expected.violations) << "seed " << seed;
     ASSERT_EQ(seen.members, expected.members) << "seed " << seed;
     ASSERT_EQ(seen.ended, expected.ended) << "seed " << seed;
