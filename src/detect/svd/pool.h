@@ -53,6 +53,7 @@ class Pool {
 
  private:
   static constexpr std::size_t kFirst = 64;
+  static constexpr std::size_t kLarge = std::size_t{8} << 20;  // bytes
 
   static bool is_mapped(std::size_t room) { return room * sizeof(T) >= std::size_t{1} << 20; }
 
@@ -70,7 +71,8 @@ class Pool {
       std::free(data_);
     }
     HEDDLE_CHECK(grown != nullptr && grown != MAP_FAILED);
-    if (room * sizeof(T) >= std::size_t{1} << 23) madvise(grown, room * sizeof(T), MADV_HUGEPAGE);
+    // What is used one after another lies anywhere: small pages would be looked up again and again.
+    if (room * sizeof(T) >= kLarge) madvise(grown, room * sizeof(T), MADV_HUGEPAGE);
     data_ = static_cast<T*>(grown);
     room_ = room;
   }
