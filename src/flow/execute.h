@@ -21,19 +21,6 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
   LiveSegment* const segments = programs_.live(shapes);
   const Execution* const end = executions.data() + executions.size();
   const Execution* execution = executions.data();
-  // Whether a path begins here; then it has been followed up to its last execution.
-  const auto follow_path = [&]() __attribute__((always_inline)) {
-    if constexpr (kGlances && std::is_empty_v<After>) {
-      const Path* const path = find_path(*thread, segments, shapes, execution, end);
-      if (path == nullptr) return false;
-      follow(id, *thread, *path, segments, execution, end, ordinal);
-      execution += path->count - 1;
-      ordinal += path->events;
-      return true;
-    } else {
-      return false;
-    }
-  };
   const auto repeat_if_it_does = [&](const LiveSegment& segment) {
     if constexpr (kGlances) {
       const Execution* const next = execution + 1;
@@ -44,6 +31,20 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       execution = repeat(id, *thread, segments, next, end, ordinal, after) - 1;
     }
   };
+  // Whether a path begins here; then it has been followed up to its last execution.
+  const auto follow_path = [&]() __attribute__((always_inline)) {
+    if constexpr (kGlances && std::is_empty_v<After>) {
+      const Path* const path = find_path(*thread, segments, shapes, execution, end);
+      if (path == nullptr) return false;
+      follow(id, *thread, *path, segments, execution, end, ordinal);
+      execution += path->count - 1;
+      ordinal += path->events;
+      repeat_if_it_does(segments[execution->shape]);
+      return true;
+    } else {
+      return false;
+    }
+  };
   for (; execution != end; ++execution) {
     LiveSegment& segment = segments[execution->shape];
     if (!segment.fits) [[unlikely]] {
@@ -52,10 +53,7 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (shape.kind != RecordShape::Kind::kSegment) {
         if constexpr (!kGlances) break;
         take_turn(execution->who);
-        if (follow_path()) {
-          repeat_if_it_does(segments[execution->shape]);
-          continue;
-        }
+        if (follow_path()) continue;
         call(*thread, shape, *execution);
         ++ordinal;
         continue;
@@ -63,10 +61,7 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       if (!segment.known) compile(execution->shape, shape);
     }
     take_turn(execution->who);
-    if (follow_path()) {
-      repeat_if_it_does(segments[execution->shape]);
-      continue;
-    }
+    if (follow_path()) continue;
     expect_next(id, segments, execution, end);
     if (segment.fits) [[likely]] {
       execute(id, *thread, segment, execution->words, ordinal);

@@ -111,8 +111,9 @@ class FlowMachine {
   using Tag = typename Client::Tag;
   using Control = typename Client::Control;
 
-  // `hot`: how often a segment comes before a path is looked for.
-  FlowMachine(const Catalog& catalog, Client& client, std::uint8_t hot = 64)
+  // `hot`: how often a segment comes before a path is looked for; clients without a quick way have
+  // none.
+  FlowMachine(const Catalog& catalog, Client& client, std::uint8_t hot = 0)
       : programs_(catalog, client.choices()), client_(client), hot_(hot) {}
 
   void on(const Event& event, EventOrdinal ordinal);
@@ -342,15 +343,17 @@ class FlowMachine {
   void enter_function(Thread& thread, const FlowSegment& segment);
   void continue_function(ThreadId id, Thread& thread, const FlowSegment& segment);
   void take_phis(ThreadId id, Activation& frame, const FlowSegment& segment);
-  void take_phis(ThreadId id, Activation& frame, const FlowPrograms::Edge& edge);
-  // Of a client to which no choice makes something of nothing.
-  void take_phis(ThreadId id, Tag* registers, const FlowPrograms::Edge& edge);
+  void take_phis(ThreadId id, Activation& frame, const FlowPrograms::Edge& edge) {
+    take_phis(id, frame.registers.data(), frame.control, edge);
+  }
+  // `control`: of the edge.
+  void take_phis(ThreadId id, Tag* registers, Control control, const FlowPrograms::Edge& edge);
   // What the statements under the branch are controlled by.
   Control take_branch(ThreadId id, Activation& frame, const FlowSegment& segment, SegmentId number,
                       std::uint64_t step, EventOrdinal ordinal);
-  Tag value_of(ThreadId id, const Activation& frame, const FlowPrograms::Phi& phi) {
+  Tag value_of(ThreadId id, const Tag* registers, Control control, const FlowPrograms::Phi& phi) {
     if (!phi.known) return {};
-    return client_.choose(id, joined(id, frame, phi.sources), frame.control);
+    return client_.choose(id, joined(id, registers, phi.sources), control);
   }
   void finish_call(ThreadId id, Activation& frame);
   Control control_of(const Activation& frame, const FlowSegment& segment) const;
@@ -674,31 +677,17 @@ template <typename Client>
 
 // All phis of a block read the registers as they were on the edge, before any of them is set.
 template <typename Client>
-void FlowMachine<Client>::take_phis(ThreadId id, Activation& frame,
+void FlowMachine<Client>::take_phis(ThreadId id, Tag* registers, Control control,
                                     const FlowPrograms::Edge& edge) {
   const FlowPrograms::Phi* const phis = &programs_.phi(edge.first_phi);
   const std::uint32_t count = edge.phi_count;
   if (edge.one_by_one) {
     for (std::uint32_t i = 0; i < count; ++i)
-      frame.registers[phis[i].defines] = value_of(id, frame, phis[i]);
+      registers[phis[i].defines] = value_of(id, registers, control, phis[i]);
     return;
   }
   if (scratch_.size() < count) scratch_.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = value_of(id, frame, phis[i]);
-  for (std::uint32_t i = 0; i < count; ++i) frame.registers[phis[i].defines] = scratch_[i];
-}
-
-template <typename Client>
-void FlowMachine<Client>::take_phis(ThreadId id, Tag* registers, const FlowPrograms::Edge& edge) {
-  const FlowPrograms::Phi* const phis = &programs_.phi(edge.first_phi);
-  const std::uint32_t count = edge.phi_count;
-  if (edge.one_by_one) {
-    for (std::uint32_t i = 0; i < count; ++i)
-      registers[phis[i].defines] = joined(id, registers, phis[i].sources);
-    return;
-  }
-  if (scratch_.size() < count) scratch_.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = joined(id, registers, phis[i].sources);
+  for (std::uint32_t i = 0; i < count; ++i) scratch_[i] = value_of(id, registers, control, phis[i]);
   for (std::uint32_t i = 0; i < count; ++i) registers[phis[i].defines] = scratch_[i];
 }
 

@@ -33,7 +33,7 @@ template <typename Client>
     return nullptr;
   }
   const auto left = static_cast<std::size_t>(end - first);
-  const std::uint64_t by_thread = Execution::of(0, first->who, nullptr).shape_and_thread();
+  const std::uint64_t by_thread = first->shape_and_thread() - first->shape;
   for (const Path* path = segment.paths; path != nullptr; path = path->next) {
     if (path->pending != pending || (path->from != block && path->from != Path::kAnyBlock))
       continue;
@@ -98,7 +98,8 @@ void FlowMachine<Client>::follow(ThreadId id, Thread& thread, const Path& path,
   for (const PathStep& step : path.steps) {
     Tag* const registers = registers_of[step.activation];
     if (step.kind == PathStep::Kind::kStatements) [[likely]] {
-      if (step.edge != PathStep::kNoEdge) take_phis(id, registers, programs_.edge(step.edge));
+      if (step.edge != PathStep::kNoEdge)
+        take_phis(id, registers, Control(), programs_.edge(step.edge));
       const Control control = step.control != PathStep::kAsked ? controls[step.control]
                                                                : control_of(frame, *step.segment);
       known[0] = control;

@@ -238,6 +238,7 @@ class FlowPrograms {
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
   static constexpr std::uint32_t kMostBefore = 16;  // segments that the round of a loop implies
   static constexpr std::size_t kMostPaths = 6;      // that begin with the same segment
+  static constexpr std::uint32_t kMostPathRegisters = 1024;  // of the activations that one calls
 
   // `choices`: a phi may be something although all of its sources are nothing.
   FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
@@ -262,7 +263,6 @@ class FlowPrograms {
   // execution.
   void add_path(const FlowSegment* pending, std::uint32_t block, std::span<const ShapeId> ids,
                 std::span<const RecordShape* const> shapes);
-  static constexpr std::uint32_t kMostPathRegisters = 1024;
 
   const FlowItem& item(std::uint32_t number) const { return items_[number]; }
   FlowList argument(std::uint32_t number) const { return arguments_[number]; }

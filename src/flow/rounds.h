@@ -43,10 +43,7 @@ const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSe
     after();
   };
   do {
-    if ((live.scattered || live.jumps) && end - next > kAhead) {
-      expect(id, segments, next[kAhead]);
-      expect_soon(id, segments, next[kSoon]);
-    }
+    if (live.scattered || live.jumps) expect_next(id, segments, next, end);
     const bool looks = rounds.stable && live.steady.is_worth_a_look();
     if (looks) update_registers(rounds);
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
@@ -141,7 +138,8 @@ bool FlowMachine<Client>::phis_stay(ThreadId id, const Rounds& rounds) {
   const FlowPrograms::Edge& edge = programs_.edge(rounds.live.own_edge);
   for (std::uint32_t i = 0; i < edge.phi_count; ++i) {
     const FlowPrograms::Phi& phi = programs_.phi(edge.first_phi + i);
-    if (value_of(id, rounds.frame, phi) != rounds.frame.registers[phi.defines]) return false;
+    const Tag* const registers = rounds.frame.registers.data();
+    if (value_of(id, registers, rounds.frame.control, phi) != registers[phi.defines]) return false;
   }
   return true;
 }
