@@ -302,6 +302,8 @@ class Blocks {
   bool gone(ThreadId thread) const { return thread < gone_.size() && gone_[thread]; }
   // Of all planes.
   std::size_t bytes() const { return bytes_; }
+  // Of the program's memory, in whole pages.
+  std::size_t touched() const { return pages_.size() << kPageShift; }
 
  private:
   static constexpr unsigned kPageShift = 13;

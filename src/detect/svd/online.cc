@@ -11,12 +11,18 @@ constexpr std::size_t kSmallCollect = 1024;
 
 // Of the memory after which numbers are collected, for sets: few live long, and what there is of
 // them should fit into the processor's cache.
-constexpr std::size_t kSetShare = 64;
+constexpr std::size_t kSetShare = 96;
 
-// What there may be more of before numbers are collected again, as a share of what there is: cells
-// are most of a large program's memory, units most of what collecting takes.
-constexpr std::size_t kUnitShare = 4;
-constexpr std::size_t kBlockShare = 8;
+// What there may be more of before numbers are collected again, as a share of what there is: of
+// units, of all; of blocks, of themselves. Where memory is no concern, units can wait, and it is
+// looked now and then for planes that nobody needs any more, which would lie between the others for
+// ever.
+constexpr std::size_t kShareOfAll = 40;
+constexpr std::size_t kShareOfMuch = 8;
+constexpr std::size_t kShareOfLittle = 2;
+
+// When so many numbers of units are left, they are collected; more than begin in a batch.
+constexpr std::size_t kLastNumbers = std::size_t{1} << 20;
 
 // Units of cells that are next to each other are far from each other in memory.
 constexpr std::size_t kCellsAhead = 16;
@@ -43,8 +49,8 @@ Online::Online(const Catalog& catalog, const OnlineOptions& options)
       machine_(catalog, *this, options.hot),
       narrator_(catalog),
       contexts_(1),
-      collect_units_at_(options.collect_bytes),
       collect_blocks_at_(options.collect_bytes),
+      collect_numbers_at_(kMaxUnit - kLastNumbers),
       collect_sets_at_(options.collect_bytes / kSetShare),
       collect_always_(options.collect_bytes < kSmallCollect),
       glances_(options.inputs_only && !options.propagate_address && !options.merge_control) {}
@@ -483,7 +489,12 @@ void Online::collect_when_due() {
     machine_.for_each([&](Tag& tag) { renumbering.set(tag); },
                       [&](Control& control) { renumbering.control(control); });
   };
-  if (units_.unit_bytes() >= collect_units_at_ || blocks_.bytes() >= collect_blocks_at_) {
+  const auto is_much = [&] {
+    return units_.unit_bytes() + blocks_.bytes() >=
+           options_.collect_bytes + options_.collect_times * blocks_.touched();
+  };
+  if (units_.taken() >= collect_numbers_at_ || blocks_.bytes() >= collect_blocks_at_ ||
+      (is_much() && units_.unit_bytes() >= collect_units_at_)) {
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
       blocks_.for_each_plane([&](std::span<Cell> cells) {
@@ -503,11 +514,13 @@ void Online::collect_when_due() {
     blocks_.shrink([&](Cell cell) {
       return cell.unit > kNobody && cell.noted == 0 && (cell.input != 0 || !options_.inputs_only);
     });
-    const auto grown = [&](std::size_t bytes, std::size_t share) {
-      return std::max(options_.collect_bytes, bytes + bytes / share);
-    };
-    collect_units_at_ = grown(units_.unit_bytes(), kUnitShare);
-    collect_blocks_at_ = grown(blocks_.bytes(), kBlockShare);
+    collect_units_at_ = units_.unit_bytes() + (units_.unit_bytes() + blocks_.bytes()) / kShareOfAll;
+    collect_blocks_at_ =
+        std::max(options_.collect_bytes,
+                 blocks_.bytes() + blocks_.bytes() / (is_much() ? kShareOfMuch : kShareOfLittle));
+    // Where hardly any are left, it is of no use to ask again.
+    collect_numbers_at_ =
+        units_.taken() < kMaxUnit - 2 * kLastNumbers ? kMaxUnit - kLastNumbers : ~std::size_t{0};
   } else if (units_.set_bytes() >= collect_sets_at_) {
     units_.renumber_sets(registers);
     collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());

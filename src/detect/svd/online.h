@@ -499,8 +499,10 @@ class Online {
   std::size_t ended_by_sharing_ = 0;
   UnitId watched_from_ = 0;      // units from here on began in the round that was watched …
   std::size_t unexplained_ = 0;  // … and so many that were not merged have not been looked at
-  std::size_t collect_units_at_;
-  std::size_t collect_blocks_at_;
+  // Where there are more than that, numbers are collected (collect_when_due).
+  std::size_t collect_units_at_ = 0;  // bytes
+  std::size_t collect_blocks_at_;     // the same
+  std::size_t collect_numbers_at_;
   std::size_t collect_sets_at_;
   bool collect_always_;
   bool glances_;  // the options are the usual ones, for which the quick ways are made

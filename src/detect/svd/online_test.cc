@@ -200,6 +200,7 @@ TEST(Online, EqualsItsNaiveTwin) {
       options.note_limit = 1u << 20;
       const Naive naive(run.truth, {options});
       options.collect_bytes = seed % 3 == 0 ? 0 : seed % 3 == 1 ? 200 : 1u << 20;
+      options.collect_times = 0;
       options.hot = 1;
       options.told = 1 + seed % 4;
       std::array<std::size_t, 2> ended{};
@@ -264,6 +265,7 @@ TEST(Online, EqualsItsNaiveTwinInWalks) {
     options.set_limit = 1u << 20;  // which the twin does not have
     const Naive naive(run.truth, {options});
     options.collect_bytes = seed % 4 == 0 ? 0 : 1u << 20;
+    options.collect_times = 0;
     options.hot = seed % 3 == 0 ? 2 : 1;
     options.told = 1 + seed % 4;
     std::array<std::size_t, 2> ended{};

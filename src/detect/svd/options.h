@@ -15,7 +15,10 @@ struct OnlineOptions {
 
   // Bounds that results do not depend on, or only where units.h says so; small ones are for tests.
   std::uint32_t set_limit = 32;
-  std::size_t collect_bytes = std::size_t{64} << 20;
+  // Numbers are collected when what is known of units and blocks takes more than collect_bytes and
+  // so many times the memory that the program touches: below that it costs time and gains nothing.
+  std::size_t collect_bytes = std::size_t{96} << 20;
+  std::size_t collect_times = 3;
   std::size_t note_limit = 256;
   std::uint8_t hot = 64;     // how often a segment comes before a path is looked for (flow/paths.h)
   std::uint32_t told = 256;  // how often others are told of a page before some may sleep (blocks.h)

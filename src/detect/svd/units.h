@@ -162,6 +162,8 @@ class Units {
   }
 
   std::size_t created() const { return created_; }
+  // How many numbers are taken.
+  std::size_t taken() const { return words_.size(); }
   std::size_t unit_bytes() const { return words_.size() * sizeof(Word) + notes_.bytes(); }
   std::size_t set_bytes() const {
     return pairs_.size() * sizeof(Pair) + controls_.size() * sizeof(ControlNode);
