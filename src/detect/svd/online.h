@@ -141,9 +141,10 @@ class Online {
   }
   void store(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
   Tag update(const Event& event, EventOrdinal ordinal, Tags data, Tags address, Control control);
-  Control branch(ThreadId /*thread*/, EventOrdinal /*ordinal*/, SegmentId segment, Tag condition,
+  Control branch(ThreadId thread, EventOrdinal /*ordinal*/, SegmentId segment, Tag condition,
                  Control outer) {
-    return units_.control(segment, units_.compared(condition), outer);
+    const ThreadId owner = std::min(thread, kMaxThread);
+    return units_.control(owner, segment, units_.compared(condition), outer);
   }
   // What an edge's branch decided is connected to the branch only where control connects at all.
   Tag choose(ThreadId thread, Tag value, Control edge) {

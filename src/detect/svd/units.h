@@ -131,7 +131,7 @@ class Units {
   void set_merge_alarms(std::uint64_t alarms) { merge_alarms_ = alarms; }
 
   // ---- control ----
-  Control control(SegmentId branch, UnitSet condition, Control outer) {
+  Control control(ThreadId thread, SegmentId branch, UnitSet condition, Control outer) {
     const ControlNode& last = controls_[outer];
     if (last.branch == branch) {  // a loop's, usually, controlled by its own last execution
       if (last.condition == condition) return outer;
@@ -139,7 +139,10 @@ class Units {
     } else if ((last.branches & bit_of(branch)) != 0 && last.absent != branch) {
       outer = without(branch, outer);
     }
-    return condition == 0 ? outer : add_control(branch, condition, outer);
+    if (condition == 0) return outer;
+    // What is calm now need not be asked later.
+    const bool calm = any_noted() && is_calm(thread, outer) && is_calm_set(thread, condition);
+    return add_control(branch, condition, outer, calm ? alarms_of(thread) : kNotAsked);
   }
   template <typename Visit>  // visit(condition)
   void for_each_condition(Control control, Visit visit) const {
@@ -198,20 +201,21 @@ class Units {
     return (a * 0x9e3779b1u ^ b * 0x85ebca6bu) >> 24;
   }
 
+  static constexpr std::uint64_t kNotAsked = ~0ull;
   struct Pair {
     UnitSet left{};
     UnitSet right{};
-    std::uint32_t size{};         // an upper bound on the number of units
-    UnitSet computed{};           // kComputed if an element has it
-    std::uint64_t asked = ~0ull;  // alarms when no unit of it had notes
+    std::uint32_t size{};             // an upper bound on the number of units
+    UnitSet computed{};               // kComputed if an element has it
+    std::uint64_t asked = kNotAsked;  // alarms when no unit of it had notes
   };
   struct ControlNode {
     SegmentId branch{};
     UnitSet condition{};
     Control outer{};
-    SegmentId absent{};           // a branch that was looked for in the list and is not there
-    std::uint64_t asked = ~0ull;  // alarms when neither it nor an outer one had notes
-    std::uint64_t branches{};     // a bit for each branch of the list, several to a bit
+    SegmentId absent{};               // a branch that was looked for in the list and is not there
+    std::uint64_t asked = kNotAsked;  // alarms when neither it nor an outer one had notes
+    std::uint64_t branches{};         // a bit for each branch of the list, several to a bit
   };
   // Calls visit(one unit, with or without kComputed) for every element, dead ones included.
   template <typename Visit>
@@ -220,8 +224,7 @@ class Units {
     return merge_alarms_ + (thread < alarms_.size() ? alarms_[thread] : 0);
   }
   static std::uint64_t bit_of(SegmentId branch) { return 1ull << (branch & 63); }
-  Control add_control(SegmentId branch, UnitSet condition, Control outer,
-                      std::uint64_t asked = ~0ull) {
+  Control add_control(SegmentId branch, UnitSet condition, Control outer, std::uint64_t asked) {
     return static_cast<Control>(controls_.push_back(
         {branch, condition, outer, 0, asked, controls_[outer].branches | bit_of(branch)}));
   }

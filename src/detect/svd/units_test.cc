@@ -63,7 +63,7 @@ TEST(Units, RenumberingKeepsWhatIsReferredTo) {
   UnitId b = units.create();
   UnitId ended = units.create();
   UnitSet set = units.join(a, b);
-  Control control = units.control(7, set, units.control(8, a, 0));
+  Control control = units.control(0, 7, set, units.control(0, 8, a, 0));
   units.note(b, 0, {5, 6, 0x10, 0});
   units.end(ended);
   const std::size_t before = units.unit_bytes();
@@ -131,14 +131,14 @@ TEST(Units, AUnitKeepsSoManyNotesInTheirOrder) {
 TEST(Units, EveryBranchIsInAControlOnce) {
   Units units;
   const UnitId outer = units.create();
-  Control control = units.control(1, outer, 0);
+  Control control = units.control(0, 1, outer, 0);
   UnitId head = 0;
   UnitId inner = 0;
   for (int i = 0; i < 10; ++i) {  // a loop of two branches: each controls the other's next
     head = units.create();
     inner = units.create();
-    control = units.control(2, head, control);
-    control = units.control(3, inner, control);
+    control = units.control(0, 2, head, control);
+    control = units.control(0, 3, inner, control);
   }
   std::vector<UnitSet> conditions;
   units.for_each_condition(control, [&](UnitSet condition) { conditions.push_back(condition); });
