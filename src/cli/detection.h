@@ -51,7 +51,9 @@ class Detection {
   Set make(const Catalog& catalog) const;
 
   const std::string& names() const { return names_; }
-  bool needs_flow() const { return heddle::needs_flow(names_); }
+  Needs needs() const { return needs_of(names_); }
+  // What the runtime has to record for that.
+  const char* level() const { return needs() == Needs::kFlow ? "flow" : "accesses"; }
 
   // After the last event: was what was learned learned from this program? What frontier found is
   // written to the file of marks.

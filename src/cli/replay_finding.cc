@@ -104,7 +104,7 @@ Result<FindingPlace> find_finding(const FindingSearch& search) {
   hunt::ObserveRequest request;
   request.command = search.command;
   request.runtime = search.runtime;
-  request.runtime.emplace_back("level", detection->needs_flow() ? "flow" : "accesses");
+  request.runtime.emplace_back("level", detection->level());
   request.timeout = search.timeout;
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   request.output_fd = nowhere;

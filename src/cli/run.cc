@@ -87,7 +87,7 @@ hunt::ObserveRequest request_for(const Options& options, const Detection& detect
   ScheduleOptions schedule = options.schedule;
   schedule.timeout = 0;  // the request has it
   request.runtime = schedule.runtime();
-  request.runtime.emplace_back("level", detection.needs_flow() ? "flow" : "accesses");
+  request.runtime.emplace_back("level", detection.level());
   if (!options.schedule_output.empty()) {
     request.runtime.emplace_back("schedule_out", options.schedule_output);
   }
@@ -161,7 +161,9 @@ int run(const Options& options) {
   }
 
   FindingReport::Analysis analysis = join(processes);
-  analysis.recorded = !processes.empty();
+  const bool seen =
+      !processes.empty() && (end->units || detection->needs() == Needs::kSynchronisation);
+  analysis.recorded = seen;
   for (Finding& finding : analysis.findings) finding.replay = how_to_repeat(options);
   analysis.detectors = detection->names();
   analysis.about = {{"command", hunt::quote_command(options.command)},
@@ -171,8 +173,10 @@ int run(const Options& options) {
   if (!failing.ok()) return fail(failing.error());
   if (end->status.diverged != 0) return kDiverged;
   // Nobody who asked for a verdict is to take this for one.
-  if (processes.empty() && report->decides_status()) {
-    return fail(Error{"nothing was recorded, so there is nothing to tell findings by"});
+  if (!seen && !*failing && report->decides_status()) {
+    return fail(
+        Error{fmt::format("{}, so there is nothing to tell findings by",
+                          processes.empty() ? "nothing was recorded" : "no access was seen")});
   }
   return *failing ? static_cast<int>(kFindings) : end->shell_status;
 }
@@ -208,7 +212,7 @@ const Verb kRunVerb = {
         "recording of the same schedule. How much is recorded follows from the detectors asked "
         "for. "
         "The program keeps its input, output and exit status, unless --fail-on says otherwise; "
-        "2 is wrong use, or that --fail-on asks about a run of which nothing was recorded, "
+        "2 is wrong use, or that --fail-on asks about a run of which too little was recorded, "
         "3 a schedule that the run could not follow.",
     .example =
         "heddle run -- ./server --port 8080\n"

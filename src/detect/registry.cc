@@ -52,9 +52,11 @@ constexpr DetectorEntry kDetectors[] = {
     {"serializability", "declared transactions that no serial order explains",
      make<serializability::SerializabilityDetector>},
     {"svd", "serializability violations of inferred units (needs a trace with flow)", make_svd,
-     true},
-    {"svd-offline", "the same by definition, in more memory", make<svd::OfflineDetector>, true},
-    {"outcome", "deadlocks, hangs, crashes and failed assertions", make<outcome::OutcomeDetector>},
+     Needs::kFlow},
+    {"svd-offline", "the same by definition, in more memory", make<svd::OfflineDetector>,
+     Needs::kFlow},
+    {"outcome", "deadlocks, hangs, crashes and failed assertions", make<outcome::OutcomeDetector>,
+     Needs::kSynchronisation},
 };
 
 std::string all_names() {
@@ -98,12 +100,13 @@ Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view n
   return out;
 }
 
-bool needs_flow(std::string_view names) {
+Needs needs_of(std::string_view names) {
+  auto most = Needs::kSynchronisation;
   while (!names.empty()) {
     const DetectorEntry* const entry = find_detector(take_name(names));
-    if (entry != nullptr && entry->flow) return true;
+    if (entry != nullptr) most = std::max(most, entry->needs);
   }
-  return false;
+  return most;
 }
 
 Result<std::vector<Finding>> run_detectors(EventSource& source,

@@ -34,11 +34,14 @@ struct DetectorSettings {
   svd::OnlineOptions svd;
 };
 
+// How much of a run a detector has to see; each level has the ones before it.
+enum class Needs { kSynchronisation, kAccesses, kFlow };
+
 struct DetectorEntry {
   std::string_view name;
   std::string_view summary;  // one line
   std::unique_ptr<Detector> (*make)(const Catalog& catalog, const DetectorSettings& settings);
-  bool flow = false;  // needs every executed segment, not only accesses
+  Needs needs = Needs::kAccesses;
 };
 
 std::span<const DetectorEntry> detectors();
@@ -48,8 +51,8 @@ Result<std::vector<std::unique_ptr<Detector>>> make_detectors(std::string_view n
                                                               const Catalog& catalog,
                                                               const DetectorSettings& settings);
 
-// Whether one of the names is of a detector that needs the flow level.
-bool needs_flow(std::string_view names);
+// What all of the names together need.
+Needs needs_of(std::string_view names);
 
 // One pass over the trace for all of them; their findings one after the other.
 Result<std::vector<Finding>> run_detectors(EventSource& source,

@@ -2,6 +2,34 @@
 expect 0 "$heddle" record -o true.heddle -- /bin/true
 one_line
 complains "was not built with heddle-cc or heddle-c++"
+# Of accesses that were not seen there is no verdict, in words or as a status; of the end there is.
+cat >locked.c <<'C'
+#include <pthread.h>
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+int x;
+void* add(void* unused) {
+  pthread_mutex_lock(&m);
+  ++x;
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, add, 0);
+  add(0);
+  pthread_join(thread, 0);
+  return x == 2 ? 0 : 1;
+}
+C
+expect 0 clang-19 -c locked.c -o locked.o
+expect 0 "$build/bin/heddle-cc" -pthread locked.o -o locked  # has the runtime, and nothing else
+expect 0 timeout 300 "$heddle" run -- ./locked
+one_line
+complains "was not built with heddle-cc or heddle-c++"
+expect 2 timeout 300 "$heddle" run --fail-on new -- ./locked
+complains "no access was seen"
+expect 0 timeout 300 "$heddle" run --detect outcome --fail-on new -- ./locked
+complains "nothing found by outcome"
 expect 127 "$heddle" record -o x.heddle -- ./no-such-program
 one_line
 complains "no-such-program"

@@ -3,8 +3,10 @@
 
 #include "detect/svd/examination_log.h"
 #include "detect/svd/offline_detector.h"
+#include "detect/svd/online.h"
 #include "trace/text.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -242,6 +244,34 @@ TEST(Svd, FreedMemoryIsForgotten) {
   EXPECT_EQ(lines(svd(text + kRemoteWrite + "t1: w y @#4\n")), (Lines{"P a.c:1 R b.c:7 I a.c:4"}));
   EXPECT_EQ(lines(svd(text + "t1: free x:8\nt2: alloc x:8\n" + kRemoteWrite + "t1: w y @#4\n")),
             Lines{});
+}
+
+// A thread that goes over the same memory again and again begins a unit with every store.
+TEST(Online, MemoryStaysBelowWhatIsSaidToBeEnough) {
+  constexpr std::size_t kTouched = std::size_t{1} << 19;
+  constexpr std::size_t kStores = 2'000'000;
+  constexpr std::size_t kBatch = 1000;
+  OnlineOptions options;
+  options.collect_bytes = std::size_t{1} << 16;
+  options.collect_times = 3;
+  const std::size_t enough = options.collect_bytes + options.collect_times * kTouched;
+  const Catalog catalog;
+  Online online(catalog, options);
+  std::vector<Event> batch(kBatch);
+  std::size_t most = 0;
+  for (std::size_t first = 0; first < kStores; first += kBatch) {
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      batch[i].kind = EventKind::kWrite;
+      batch[i].thread = 1;
+      batch[i].size = 8;
+      batch[i].address = (std::size_t{1} << 30) + (first + i) * 8 % kTouched;
+    }
+    ASSERT_EQ(online.on(batch, first), kBatch);
+    most = std::max(most, online.bytes());
+  }
+  EXPECT_EQ(online.units_created(), kStores);
+  EXPECT_LE(most, enough);
+  EXPECT_GE(most, enough - enough / 8);  // and it is not collected for nothing
 }
 
 TEST(SvdOffline, ReportsConflictsBeforeTheUnitEnded) {
