@@ -19,8 +19,6 @@ set(HEDDLE_SANITIZE "" CACHE STRING "Sanitizers for Heddle's own code, as for -f
 add_library(heddle_warnings INTERFACE)
 target_compile_options(heddle_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor -Werror)
-# Nobody replaces a function of ours: calls within a file need not allow for it.
-target_compile_options(heddle_warnings INTERFACE -fno-semantic-interposition)
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # libstdc++ 12's stable_sort calls a function it marks as deprecated; clang blames the caller.
   target_compile_options(heddle_warnings INTERFACE -Wno-deprecated-declarations)
@@ -29,6 +27,8 @@ target_include_directories(heddle_warnings INTERFACE ${PROJECT_SOURCE_DIR}/src)
 
 add_library(heddle_options INTERFACE)
 target_link_libraries(heddle_options INTERFACE heddle_warnings)
+# Nobody replaces a function of ours: calls within a file need not allow for it.
+target_compile_options(heddle_options INTERFACE -fno-semantic-interposition)
 if(HEDDLE_SANITIZE)
   target_compile_options(heddle_options INTERFACE
     -fsanitize=${HEDDLE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

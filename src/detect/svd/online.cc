@@ -482,8 +482,9 @@ std::vector<UnitMember> Online::members(UnitId unit) {
   return out;
 }
 
-// Most units die young, and sets sooner; what refers to them is renumbered away when they outnumber
-// the living. Sets are referred to by registers only, units by every block in use.
+// Most units die young, and sets sooner; what refers to them is renumbered away when they take too
+// much memory, or too many numbers. Sets are referred to by registers only, units by every block in
+// use.
 void Online::collect_when_due() {
   const auto registers = [&](auto& renumbering) {
     machine_.for_each([&](Tag& tag) { renumbering.set(tag); },
