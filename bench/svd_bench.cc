@@ -16,6 +16,7 @@
 #include "collect/session.h"
 #include "detect/svd/svd.h"
 #include "measured_process.h"
+#include "trace/loop_walk.h"
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +61,10 @@ int run_collected(const Command& command,
 int decode_only(const Command& command, Report& report) {
   return run_collected(command, [&](const Catalog&, const ExecutionBatch& batch) {
     for (const Execution& execution : batch.executions) {
-      if (execution.shape != 0) report.accesses += batch.shapes[execution.shape]->items.size();
+      if (execution.shape == 0) continue;
+      const RecordShape& shape = *batch.shapes[execution.shape];
+      report.accesses += shape.kind == RecordShape::Kind::kLoop ? accesses_of_loop(shape, execution)
+                                                                : shape.items.size();
     }
     for (const Event& event : batch.events) report.accesses += is_access(event.kind) ? 1 : 0;
   });

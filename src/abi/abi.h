@@ -107,9 +107,11 @@
  * none.
  *
  * Which one runs is decided at the loop's entry: the plain one if the number of rounds minus
- * HEDDLE_LOOP_FEWEST is less than *heddle_unit::loop_rounds, which is HEDDLE_LOOP_MOST unless the
- * runtime sets it to 0: when plain accesses are scheduling points, when one of the unit's is
- * watched, and at the flow level. A plain loop has no scheduling point and takes no signals, unless
+ * HEDDLE_LOOP_FEWEST is less than a word of heddle_unit::loop_rounds, which is HEDDLE_LOOP_MOST
+ * unless the runtime sets it to 0: when plain accesses are scheduling points, when one of the
+ * unit's is watched, and at the flow level that of loops of which more is known there than their
+ * accesses (enum heddle_loop_kind). Of all others the segments of a round follow, too: the layout
+ * names their slots. A plain loop has no scheduling point and takes no signals, unless
  * it gathers: then where a record of it ends. What the instrumented one would have written is added
  * to heddle_tls::skipped.
  *
@@ -130,7 +132,7 @@ extern "C" {
 
 /* Bumped when anything in this file changes meaning. A module and a runtime that disagree say so.
  */
-#define HEDDLE_ABI_VERSION 8
+#define HEDDLE_ABI_VERSION 9
 
 /* ---- what a translation unit carries ------------------------------------------------------- */
 
@@ -156,6 +158,13 @@ enum heddle_slot_kind {
   HEDDLE_SLOT_PART = 9,       /* index = the slot of a segment, with accesses or without */
   HEDDLE_SLOT_CALL_PART = 10, /* index = the slot of an Enter; followed by a … */
   HEDDLE_SLOT_CALL_SITE = 11, /* index = site of the call */
+};
+
+/* Loops, by what their records leave out. */
+enum heddle_loop_kind {
+  HEDDLE_LOOP_WHOLE = 0,    /* nothing */
+  HEDDLE_LOOP_ACCESSES = 1, /* segments without accesses, which the flow level wants */
+  HEDDLE_LOOP_KINDS = 2
 };
 
 #define HEDDLE_LOOP_FEWEST 4u         /* rounds of a plain loop: fewer would not pay … */
@@ -204,7 +213,7 @@ struct heddle_unit {
   const uint8_t* flows_end;
   const uint8_t* words; /* the stores of words of the whole module */
   const uint8_t* words_end;
-  uint64_t* loop_rounds; /* which loops run plain: see "loops" above */
+  uint64_t* loop_rounds; /* HEDDLE_LOOP_KINDS: which loops run plain: see "loops" above */
 };
 
 #define HEDDLE_POINTS_SECTION "heddle_points"

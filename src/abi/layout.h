@@ -26,7 +26,7 @@
 // step. The first `always` items happen in every round; the others not in the last, which ends at
 // the loop's test.
 //
-//   loop      = always:varint item_count:varint loop_item*
+//   loop      = always:varint item_count:varint loop_item* part_count:varint slot:varint*
 //   loop_item = site:varint item step_code:u8 [step:zigzag | reference:varint]
 //
 // `item`, as above, is of its first address; neither its size nor an outcome is dynamic. The step
@@ -35,6 +35,10 @@
 // gathered one has that one's step and goes where it goes. The record's words are the rounds, in a
 // loop that gathers the rounds before them, then for each item its address and its step, as far as
 // they are words that are not gathered, and then those that are, round by round.
+//
+// The parts are the segments of a round, in order, as the slots of their own records; their items
+// are those of the loop. There are none if a round has segments without accesses that no record
+// implies.
 //
 // A range of length 0 touches nothing: no event. A fence has source kNone: an event without
 // address. An item whose Site::kind is kOncePass is the inline test of a static's guard; the event
@@ -51,7 +55,7 @@
 
 namespace heddle {
 
-inline constexpr std::uint8_t kLayoutVersion = 3;
+inline constexpr std::uint8_t kLayoutVersion = 4;
 
 struct LayoutItem {
   enum class Source : std::uint8_t { kNone = 0, kWord = 1, kSymbol = 2, kItem = 3 };
@@ -91,6 +95,7 @@ struct LoopItem {
 struct LoopLayout {
   std::uint32_t always{};  // items that happen in the last round, too
   std::vector<LoopItem> items;
+  std::vector<std::uint32_t> parts{};  // slots
 
   // Of the record, after the header, without what is gathered.
   unsigned words() const {
@@ -190,6 +195,8 @@ class LayoutEncoder {
       if (item.step == LoopItem::Step::kConstant) put_zigzag(loops_, item.distance);
       if (item.step == LoopItem::Step::kItem) put_varint(loops_, item.reference);
     }
+    put_varint(loops_, loop.parts.size());
+    for (const std::uint32_t slot : loop.parts) put_varint(loops_, slot);
   }
 
   std::uint32_t loop_count() const { return loop_count_; }
@@ -292,6 +299,11 @@ inline bool decode_layout(std::span<const std::uint8_t> blob, const LayoutLimits
     layout.items.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
       if (!take_loop_item(in, i, limits, layout.items[i])) return false;
+    }
+    const std::uint64_t parts = in.varint();
+    if (in.failed || parts > count) return false;
+    for (std::uint64_t i = 0; i < parts; ++i) {
+      layout.parts.push_back(static_cast<std::uint32_t>(in.varint()));
     }
     out.loops.push_back(std::move(layout));
   }

@@ -324,7 +324,7 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       // Loops of which something is wrong, and those of programs that do not know their level.
       const std::uint64_t rounds = record[1];
       const RecordShape& shape = *units_.shapes()[slot.shape];
-      if (flow || static_cast<std::int64_t>(rounds) < 0) break;
+      if ((flow && shape.parts.empty()) || static_cast<std::int64_t>(rounds) < 0) break;
       const auto length = static_cast<unsigned>(slot.words + LoopWalk::gathered(shape, rounds));
       if (length >= end - record || !checked_loop_.begin(shape, record)) break;
       if (!checked_loop_.under_way()) break;
@@ -342,8 +342,19 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
   return static_cast<std::size_t>(record - words.data());
 }
 
+// The segments of the loop that is under way that begin with this item.
+void Decoder::add_part(std::size_t item, EventBuffer& out) {
+  for (const LoopPart& part : loop_shape_->parts) {
+    if (part.begin != item) continue;
+    const RecordShape& segment = *units_.shapes()[part.shape];
+    for (const SegmentId before : segment.before) add_segment(before, out);
+    add_segment(segment.id, out);
+  }
+}
+
 void Decoder::expand_loop(EventBuffer& out) {
   const auto add = [&](std::size_t item, Address address) {
+    if (flow_) add_part(item, out);
     Event* event = out.room(1);
     *event = loop_shape_->items[item].event;
     event->thread = thread_;

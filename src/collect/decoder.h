@@ -107,6 +107,7 @@ class Decoder {
   void segment_slowly(const Unit& unit, const CompiledSlot& slot,
                       std::span<const std::uint64_t> words, Tail tail, bool resumed,
                       EventBuffer& out);
+  void add_part(std::size_t item, EventBuffer& out);
   // Some accesses of the loop that is under way.
   void expand_loop(EventBuffer& out);
   void add_range(Event event, std::uint64_t length, EventBuffer& out);

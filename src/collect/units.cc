@@ -211,6 +211,41 @@ bool compile_loop(const LoopLayout& layout, ItemCompiler compiler, const heddle_
   return compiler.words() == slot.words + 1u;
 }
 
+// The segments of a round, with shapes of their own; false when they are not what the loop is made
+// of.
+bool add_parts(std::span<const std::uint32_t> slots, Unit& unit, RecordShape& loop,
+               std::span<const CompiledItem> items) {
+  std::vector<std::uint32_t> words;  // by item
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const LoopWord word{items[i].base, loop.steps[i]};
+    const auto known = std::find(loop.moving.begin(), loop.moving.end(), word);
+    words.push_back(static_cast<std::uint32_t>(known - loop.moving.begin()));
+    if (known == loop.moving.end()) loop.moving.push_back(word);
+  }
+  std::uint32_t at = 0;
+  for (const std::uint32_t number : slots) {
+    if (number >= unit.slots.size()) return false;
+    const CompiledSlot& slot = unit.slots[number];
+    const auto own = unit.items_of(slot);
+    if (slot.kind != HEDDLE_SLOT_SEGMENT || !slot.simple || own.empty() ||
+        own.size() > items.size() - at) {
+      return false;
+    }
+    RecordShape shape;
+    shape.kind = RecordShape::Kind::kSegment;
+    shape.id = slot.id;
+    shape.before = unit.implied[slot.implied];
+    const LoopPart part{.begin = at, .end = at + slot.item_count};
+    for (; at < part.end; ++at) {
+      if (items[at].flag != own[at - part.begin].flag) return false;
+      shape.items.push_back({.event = items[at].event, .base = words[at]});
+    }
+    loop.parts.push_back(part);
+    loop.parts.back().shape = unit.add(std::move(shape));
+  }
+  return at == items.size();
+}
+
 // Nothing but dynamic sizes keeps the segment from being simple.
 bool has_only_ranges(const Unit& unit, const CompiledSlot& slot) {
   const auto items = unit.items_of(slot);
@@ -420,6 +455,11 @@ Status UnitTable::add(std::uint64_t address, std::span<const std::uint8_t> copy)
         if (!compile_loop(layout.loops[raw.index], ItemCompiler(own, remap, parts, slot_address, 2),
                           raw, unit->items, shape)) {
           return damaged(parts.name, "a loop's items");
+        }
+        if (const auto& segments = layout.loops[raw.index].parts;
+            !segments.empty() &&
+            !add_parts(segments, *unit, shape, std::span(unit->items).subspan(slot.first_item))) {
+          return damaged(parts.name, "a loop's parts");
         }
         break;
       case HEDDLE_SLOT_ENTER:

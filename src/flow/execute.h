@@ -28,7 +28,9 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
           thread->running == nullptr) {
         return;
       }
-      execution = repeat(id, *thread, segments, next, end, ordinal, after) - 1;
+      ExecutedRounds rounds(next, end);
+      repeat(id, *thread, segments[next->shape], rounds, ordinal, after);
+      execution = rounds.next() - 1;
     }
   };
   // Whether a path begins here; then it has been followed up to its last execution.
@@ -52,6 +54,11 @@ typename FlowMachine<Client>::Progress FlowMachine<Client>::run(
       const RecordShape& shape = *shapes[execution->shape];
       if (shape.kind != RecordShape::Kind::kSegment) {
         if constexpr (!kGlances) break;
+        if (shape.kind == RecordShape::Kind::kLoop) {
+          ordinal = loop(shape, *execution, shapes, ordinal, after);
+          id = ~0u;  // nobody knows where that has left off
+          continue;
+        }
         take_turn(execution->who);
         if (follow_path()) continue;
         call(*thread, shape, *execution);
@@ -107,18 +114,8 @@ void FlowMachine<Client>::sample(std::span<const Execution> executions,
   for (std::size_t i = kSampled / 2; i < executions.size(); i += kSampled) {
     LiveSegment& segment = segments[executions[i].shape];
     if (!segment.fits) continue;
-    segment.scattered = false;
-    segment.jumps = false;
-    for (LiveItem& item : std::span(segment.items, segment.item_count)) {
-      const Address where = item.offset + executions[i].words[item.base];
-      item.scattered = where - item.sampled + kFar > 2 * kFar;
-      item.sampled = where;
-      segment.scattered = segment.scattered || item.scattered;
-      if constexpr (kGlances) {
-        item.jumps = client_.jumps(item, where, executions[i].who);
-        segment.jumps = segment.jumps || item.jumps;
-      }
-    }
+    sample(segment, executions[i].who,
+           [&](const LiveItem& item) { return executions[i].words[item.base]; });
   }
 }
 

@@ -81,6 +81,11 @@ class Notes {
                  Sight&) {
     return false;
   }
+  std::uint64_t generation() const { return 0; }
+  bool recall(const LiveItem&, Address, ThreadId, const Tag*, Control, Sight&, Sight&) {
+    return false;
+  }
+  void rest() {}
   bool is_seen(const Sight&, const LiveItem&, Address) const { return false; }
   bool end_watch() const { return false; }
   bool is_seen_beyond(Sight&, const LiveItem&, Address) { return false; }

@@ -37,6 +37,7 @@
 //   void expect(Address);  // it will soon access this …
 //   void expect_beyond(Address);  // … very soon, and what it remembers of it leads elsewhere
 //   bool jumps(LiveItem&, Address, ThreadId);  // whether that is far from where the last such led
+//   void rest();  // between rounds of a loop: it may look after itself, and call for_each()
 //   bool load_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, Tag& value);
 //   bool store_at_a_glance(LiveItem&, Address, ThreadId, EventOrdinal, const Tag* registers,
 //                          Control);
@@ -50,6 +51,10 @@
 //   // `others` are the accesses before it in the round.
 //   bool end_sight(const LiveItem&, Address, ThreadId, const Tag* registers, Control,
 //                  std::span<const Sight> others, Sight&);
+//   // Whether what was seen of a round, and of the one after it, is there again, and would be done
+//   // again, at another place and time, as long as this has not changed:
+//   std::uint64_t generation();
+//   bool recall(const LiveItem&, Address, ThreadId, const Tag* registers, Control, Sight&, Sight&);
 //   bool end_watch();  // whether that explains all that is known now
 //   bool is_seen(const Sight&, const LiveItem&, Address);  // whether that is there, too
 //   bool is_seen_beyond(Sight&, const LiveItem&, Address);  // the same, at second sight
@@ -75,6 +80,7 @@
 #pragma once
 
 #include "flow/program.h"
+#include "flow/round_sources.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
 
@@ -82,6 +88,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -155,9 +162,11 @@ class FlowMachine {
   static constexpr std::uint32_t kSampledBatches = 8;  // the same
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
   static constexpr std::size_t kMostSights = 8;
-  static constexpr std::uint64_t kStretch = 4;   // rounds that are worth going through at once
-  static constexpr std::uint64_t kLongest = 64;  // at once
+  static constexpr std::uint64_t kStretch = 4;  // rounds that are worth going through at once
   static constexpr std::uint32_t kLongestPause = 16;
+  static constexpr std::uint64_t kRoundsAtOnce =
+      4096;                                          // of a loop's record, before the client rests
+  static constexpr std::uint64_t kMadeAtOnce = 256;  // the same, as executions
   static constexpr bool kGlances = requires(Client& client) { client.turn(ThreadId{}); };
 
   struct BranchMark {
@@ -250,6 +259,34 @@ class FlowMachine {
     expect(id, segments, execution[kAhead]);
     expect_soon(id, segments, execution[kSoon]);
   }
+  // The record of a whole loop (flow/loops.h); what comes next has the ordinal that it returns.
+  template <typename After>
+  EventOrdinal loop(const RecordShape& shape, const Execution& record,
+                    std::span<const RecordShape* const> shapes, EventOrdinal ordinal, After after);
+  bool can_repeat(ShapeId id, std::span<const RecordShape* const> shapes);
+  template <typename After>
+  EventOrdinal rounds_of(const RecordShape& shape, const Execution& record, std::uint64_t first,
+                         std::uint64_t count, EventOrdinal ordinal, After after);
+  template <typename After>
+  EventOrdinal made_again(const RecordShape& shape, const Execution& record, std::uint64_t first,
+                          std::uint64_t count, std::span<const RecordShape* const> shapes,
+                          EventOrdinal ordinal, After after, std::size_t parts = ~std::size_t{0});
+  template <typename Word>  // word(item): that of the item's address
+  void sample(LiveSegment& segment, ThreadId id, Word word) {
+    segment.scattered = false;
+    segment.jumps = false;
+    for (LiveItem& item : segment.all_items()) {
+      const Address where = item.offset + word(item);
+      item.scattered = where - item.sampled + kFar > 2 * kFar;
+      item.sampled = where;
+      segment.scattered = segment.scattered || item.scattered;
+      if constexpr (kGlances) {
+        item.jumps = client_.jumps(item, where, id);
+        segment.jumps = segment.jumps || item.jumps;
+      }
+    }
+  }
+  void sample(LiveSegment& live, ThreadId id, const RecordedRounds& rounds);
   void compile(ShapeId id, const RecordShape& shape);
   void call(Thread& thread, const RecordShape& shape, const Execution& execution);
   static void call(Thread& thread, FunctionId function, bool enters) {
@@ -276,28 +313,52 @@ class FlowMachine {
   void follow(ThreadId id, Thread& thread, const Path& path, const LiveSegment* segments,
               const Execution* first, const Execution* end, EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
-  using Held = std::array<Tag, kMostSights>;  // by the registers of its items
+  using Held = std::array<Tag, kMostSights>;        // by the registers of its items
+  using Places = std::array<Address, kMostSights>;  // of its items
   struct Watched {
     bool moves = false;  // some memory does not stay as it is
     Held gave;
     std::array<Sight, kMostSights> sights;
-    std::array<Address, kMostSights> where;
+    Places where;
+  };
+  // What was watched last, for when the loop comes again; and what it depended on but memory.
+  struct Steady {
+    bool known = false;
+    ThreadId thread{};
+    std::uint32_t period = 1;  // how many were watched
+    std::uint64_t generation{};
+    Control control{};
+    std::vector<Register> uses;
+    std::vector<Tag> held;  // by these
+    std::array<Watched, 2> watched;
   };
   struct Rounds {
     Thread& thread;
     Activation& frame;
     LiveSegment& live;
+    Steady& steady;
     std::array<Control, FlowPrograms::kMostBefore + 1> outer;  // of the branches, the last its own
-    bool stable = false;       // in the last round every branch decided as it had before
-    std::uint32_t period = 1;  // how many were watched
-    Held held;                 // before the first round that was watched
-    std::array<Watched, 2> watched;
+    bool stable = false;  // in the last round every branch decided as it had before
+    Held held;            // before the first round that was watched
 
-    Rounds(Thread& of, LiveSegment& segment) : thread(of), frame(*of.running), live(segment) {}
+    Rounds(Thread& of, LiveSegment& segment, Steady& known)
+        : thread(of), frame(*of.running), live(segment), steady(known) {}
   };
-  template <typename After>
-  const Execution* repeat(ThreadId id, Thread& thread, LiveSegment* segments, const Execution* next,
-                          const Execution* end, EventOrdinal& ordinal, After after);
+  // `Source` is where the rounds come from: ExecutedRounds, RecordedRounds.
+  template <typename Source, typename After>
+  void repeat(ThreadId id, Thread& thread, LiveSegment& live, Source& source, EventOrdinal& ordinal,
+              After after);
+  Steady& steady_of(const LiveSegment& live);
+  void remember(ThreadId id, Rounds& rounds);
+  bool recall(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
+  static bool are_same_places(const LiveSegment& live, const Places& then, const Places& now);
+  [[gnu::always_inline]] void expect_rounds(ThreadId id, const LiveSegment& live,
+                                            const ExecutedRounds& rounds) {
+    if (live.scattered || live.jumps)
+      expect_next(id, programs_.live(), rounds.next(), rounds.end());
+  }
+  [[gnu::always_inline]] void expect_rounds(ThreadId id, const LiveSegment& live,
+                                            const RecordedRounds& rounds);
   void round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   bool phis_stay(ThreadId id, const Rounds& rounds);
   void update_registers(Rounds& rounds);
@@ -310,9 +371,11 @@ class FlowMachine {
              EventOrdinal ordinal);
   bool move_on(ThreadId id, const LiveSegment& live, const Watched& watched,
                const std::uint64_t* words, EventOrdinal ordinal);
-  std::uint64_t go_through(ThreadId id, Rounds& rounds, std::uint32_t turn, const Execution* next,
-                           const Execution* end, EventOrdinal ordinal);
+  template <typename Source>
+  std::uint64_t go_through(ThreadId id, Rounds& rounds, std::uint32_t turn, const Source& source,
+                           EventOrdinal ordinal);
   bool decides_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
+  bool ends_as_before(ThreadId id, const Rounds& rounds, EventOrdinal ordinal);
   void same_round(ThreadId id, Rounds& rounds, const std::uint64_t* words, EventOrdinal ordinal);
   void settle(Rounds& rounds);
   void execute_items(ThreadId id, Tag* registers, Control control, std::span<LiveItem> items,
@@ -382,6 +445,9 @@ class FlowMachine {
   std::vector<Tag> path_registers_ = std::vector<Tag>(FlowPrograms::kMostPathRegisters);
   std::vector<Register> in_order_;
   std::uint32_t batches_ = 0;
+  std::vector<std::uint64_t> loop_words_;  // of the rounds that are being executed
+  std::vector<Execution> loop_executions_;
+  std::vector<std::unique_ptr<Steady>> steady_;  // by the number of the segment
 };
 
 template <typename Client>
@@ -778,5 +844,6 @@ void FlowMachine<Client>::library_access(Thread& thread, const Event& event, Eve
 }  // namespace heddle
 
 #include "flow/execute.h"
+#include "flow/loops.h"
 #include "flow/paths.h"
 #include "flow/rounds.h"

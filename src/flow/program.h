@@ -255,6 +255,10 @@ class FlowPrograms {
     if (live_.size() < shapes.size()) live_.resize(shapes.size());
     return live_.data();
   }
+  LiveSegment* live() { return live_.data(); }
+  std::size_t number_of(const LiveSegment& live) const {
+    return static_cast<std::size_t>(&live - live_.data());
+  }
   // Returns its items, for the client's part of them.
   std::span<LiveItem> compile(ShapeId id, const RecordShape& shape);
 

@@ -22,81 +22,175 @@
 #include "flow/machine.h"
 
 #include <type_traits>
+#include <utility>
 
 namespace heddle {
 
 // The rounds that come after the first one.
 template <typename Client>
-template <typename After>
-const Execution* FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSegment* segments,
-                                             const Execution* next, const Execution* end,
-                                             EventOrdinal& ordinal, After after) {
-  const ShapeId shape = next->shape;
-  LiveSegment& live = segments[shape];
-  Rounds rounds(thread, live);
-  const auto goes_on = [&] {
-    return next != end && next->shape == shape && next->who == id && thread.running != nullptr;
-  };
+template <typename Source, typename After>
+void FlowMachine<Client>::repeat(ThreadId id, Thread& thread, LiveSegment& live, Source& source,
+                                 EventOrdinal& ordinal, After after) {
+  Rounds rounds(thread, live, steady_of(live));
+  const auto goes_on = [&] { return source.goes_on() && thread.running != nullptr; };
   const auto done = [&] {
     ordinal += live.events();
-    ++next;
+    source.move_on(1);
     after();
   };
+  const auto go_on_steadily = [&] {
+    std::uint32_t turn = 0;
+    std::uint32_t pause = 1;
+    std::uint32_t single = 0;  // rounds before it is worth looking for a stretch of them
+    while (goes_on()) {
+      if (std::is_empty_v<After> && single == 0) {
+        const std::uint64_t count = go_through(id, rounds, turn, source, ordinal);
+        source.move_on(count);
+        ordinal += count * live.events();
+        if (count != 0) {
+          pause = 1;
+          continue;
+        }
+        pause = std::min(2 * pause, kLongestPause);
+        single = pause;
+      }
+      if (!go_on(id, rounds, rounds.steady.watched[turn], source.words(), ordinal)) break;
+      done();
+      turn = (turn + 1) & (rounds.steady.period - 1);
+      --single;
+    }
+    if (turn != 0) give(rounds, rounds.steady.watched[0].gave);
+  };
+  bool begins = true;
   do {
-    if (live.scattered || live.jumps) expect_next(id, segments, next, end);
+    expect_rounds(id, live, source);
     const bool looks = rounds.stable && live.steady.is_worth_a_look();
     if (looks) update_registers(rounds);
     if (live.has_phis) take_phis(id, rounds.frame, programs_.edge(live.own_edge));
-    if (!rounds.stable || !decides_as_before(id, rounds, ordinal)) {
+    if (std::exchange(begins, false) && recall(id, rounds, source.words(), ordinal)) {
+      go_on_steadily();
+    } else if (!rounds.stable || !decides_as_before(id, rounds, ordinal)) {
       settle(rounds);
-      round(id, rounds, next->words, ordinal);
+      round(id, rounds, source.words(), ordinal);
       done();
     } else if (looks) {
+      Steady& steady = rounds.steady;
       const auto watch_one = [&](Watched& watched) {
-        const bool watches = watch(id, rounds, watched, next->words, ordinal);
+        const bool watches = watch(id, rounds, watched, source.words(), ordinal);
         done();
         return watches;
       };
       hold(rounds, rounds.held);
-      bool steady = watch_one(rounds.watched[0]);
-      rounds.period = 1;
-      if (steady && !is_back(rounds)) {
-        rounds.period = 2;
-        steady = !live.has_phis && goes_on() && decides_as_before(id, rounds, ordinal) &&
-                 watch_one(rounds.watched[1]) && is_back(rounds);
+      remember(id, rounds);
+      bool is_steady = watch_one(steady.watched[0]);
+      steady.period = 1;
+      if (is_steady && !is_back(rounds)) {
+        steady.period = 2;
+        is_steady = !live.has_phis && goes_on() && decides_as_before(id, rounds, ordinal) &&
+                    watch_one(steady.watched[1]) && is_back(rounds);
       }
-      const Execution* const first = next;
-      if (steady && phis_stay(id, rounds)) {
-        std::uint32_t turn = 0;
-        std::uint32_t pause = 1;
-        std::uint32_t single = 0;  // rounds before it is worth looking for a stretch of them
-        while (goes_on()) {
-          if (std::is_empty_v<After> && single == 0) {
-            const std::uint64_t count = go_through(id, rounds, turn, next, end, ordinal);
-            next += count;
-            ordinal += count * live.events();
-            if (count != 0) {
-              pause = 1;
-              continue;
-            }
-            pause = std::min(2 * pause, kLongestPause);
-            single = pause;
-          }
-          if (!go_on(id, rounds, rounds.watched[turn], next->words, ordinal)) break;
-          done();
-          turn = (turn + 1) & (rounds.period - 1);
-          --single;
-        }
-        if (turn != 0) give(rounds, rounds.watched[0].gave);
-      }
-      live.steady.lasted(next - first);
+      const EventOrdinal first = ordinal;
+      steady.known = is_steady && phis_stay(id, rounds);
+      if (steady.known) go_on_steadily();
+      live.steady.lasted(static_cast<std::ptrdiff_t>((ordinal - first) / live.events()));
     } else {
-      same_round(id, rounds, next->words, ordinal);
+      same_round(id, rounds, source.words(), ordinal);
       done();
     }
   } while (goes_on());
   settle(rounds);
-  return next;
+}
+
+template <typename Client>
+typename FlowMachine<Client>::Steady& FlowMachine<Client>::steady_of(const LiveSegment& live) {
+  const std::size_t number = programs_.number_of(live);
+  if (number >= steady_.size()) steady_.resize(number + 1);
+  if (steady_[number] == nullptr) steady_[number] = std::make_unique<Steady>();
+  return *steady_[number];
+}
+
+// Puts down, before a round is watched, what it depends on but memory. Registers that nothing in a
+// round uses do not matter.
+template <typename Client>
+void FlowMachine<Client>::remember(ThreadId id, Rounds& rounds) {
+  const LiveSegment& live = rounds.live;
+  Steady& steady = rounds.steady;
+  steady.known = false;
+  if (steady.uses.empty()) {
+    const auto use = [&](FlowList list) {
+      for (std::uint32_t i = 0; i < list.size(); ++i) steady.uses.push_back(list[i]);
+    };
+    for (const LiveItem& item : live.all_items()) {
+      use(item.address);
+      use(item.value);
+      steady.uses.push_back(item.defines);
+    }
+    for (std::uint32_t i = 0; i < live.before_count; ++i) use(live.before[i].flow->from);
+    use(live.flow->from);
+    std::sort(steady.uses.begin(), steady.uses.end());
+    steady.uses.erase(std::unique(steady.uses.begin(), steady.uses.end()), steady.uses.end());
+  }
+  steady.held.clear();
+  for (const Register reg : steady.uses) steady.held.push_back(rounds.frame.registers[reg]);
+  steady.thread = id;
+  steady.control = rounds.frame.control;
+  steady.generation = client_.generation();
+}
+
+// Whether the round, the second of its loop, which has taken its phis, is bound to do what a steady
+// one did when the loop came the last time.
+template <typename Client>
+bool FlowMachine<Client>::recall(ThreadId id, Rounds& rounds, const std::uint64_t* words,
+                                 EventOrdinal ordinal) {
+  const LiveSegment& live = rounds.live;
+  Steady& steady = rounds.steady;
+  Activation& frame = rounds.frame;
+  if (!steady.known || steady.thread != id || steady.control != frame.control ||
+      steady.generation != client_.generation() || live.before_count > 1) {
+    return false;
+  }
+  update_registers(rounds);
+  for (std::size_t i = 0; i < steady.uses.size(); ++i) {
+    if (frame.registers[steady.uses[i]] != steady.held[i]) return false;
+  }
+  // The branches of the first round have left their marks.
+  if (live.before_count != 0) {
+    if (!live.before[0].controls_next) return false;
+    rounds.outer[0] = control_of(frame, *live.before[0].flow);
+  }
+  rounds.outer[live.before_count] = frame.control;
+  if (!decides_as_before(id, rounds, ordinal) || !ends_as_before(id, rounds, ordinal)) return false;
+  std::array<Address, kMostSights> where;
+  for (std::uint32_t i = 0; i < live.item_count; ++i) {
+    const LiveItem& item = live.items[i];
+    where[i] = item.offset + words[item.base];
+    if (!client_.recall(item, where[i], id, frame.registers.data(), frame.control,
+                        steady.watched[0].sights[i], steady.watched[steady.period - 1].sights[i])) {
+      return false;
+    }
+  }
+  for (Watched& watched : std::span(steady.watched).first(steady.period)) {
+    if (watched.moves && !are_same_places(live, watched.where, where)) return false;
+    watched.where = where;
+  }
+  rounds.stable = phis_stay(id, rounds);
+  return rounds.stable;
+}
+
+// Whether those of the accesses that were about the same memory are, and no others.
+template <typename Client>
+bool FlowMachine<Client>::are_same_places(const LiveSegment& live, const Places& then,
+                                          const Places& now) {
+  for (std::uint32_t i = 0; i < live.item_count; ++i) {
+    for (std::uint32_t other = 0; other < i; ++other) {
+      const std::uint8_t shift = live.items[i].shift;
+      const auto are_one = [&](const Places& where) {
+        return where[i] >> shift == where[other] >> shift;
+      };
+      if (are_one(then) != are_one(now)) return false;
+    }
+  }
+  return true;
 }
 
 // What the registers of its items hold, with what units have been merged into by now: that is what
@@ -198,46 +292,22 @@ template <typename Client>
 // Many rounds like those that were watched, of a loop that goes through memory step by step; how
 // many they were.
 template <typename Client>
+template <typename Source>
 std::uint64_t FlowMachine<Client>::go_through(ThreadId id, Rounds& rounds, std::uint32_t turn,
-                                              const Execution* next, const Execution* end,
-                                              EventOrdinal ordinal) {
+                                              const Source& source, EventOrdinal ordinal) {
   const LiveSegment& live = rounds.live;
-  if (end - next < static_cast<std::ptrdiff_t>(kStretch)) return 0;
-  std::array<Address, kMostSights> where;
+  const std::uint64_t even = source.template count_even<kMostSights>(live.all_items());
+  if (even < kStretch) return 0;
+  Places where;
   std::array<std::uint64_t, kMostSights> steps;
   for (std::uint32_t i = 0; i < live.item_count; ++i) {
     const LiveItem& item = live.items[i];
-    where[i] = item.offset + next->words[item.base];
-    steps[i] = next->words[item.base] - next[-1].words[item.base];
+    where[i] = item.offset + source.words()[item.base];
+    steps[i] = source.step(item.base);
   }
-  // Items that share a word are compared once.
-  struct Word {
-    std::uint32_t base;
-    std::uint64_t step;
-    std::uint64_t expected;
-  };
-  std::array<Word, kMostSights> words;
-  std::size_t count = 0;
-  for (std::uint32_t i = 0; i < live.item_count; ++i) {
-    const std::uint32_t base = live.items[i].base;
-    const auto last = words.begin() + count;
-    if (std::none_of(words.begin(), last, [&](const Word& word) { return word.base == base; }))
-      words[count++] = {base, steps[i], next->words[base]};
-  }
-  std::uint64_t even = 0;
-  const auto is_even = [&](const Execution& round) {
-    if (round.shape != next->shape || round.who != id) return false;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (round.words[words[i].base] != words[i].expected) return false;
-      words[i].expected += words[i].step;
-    }
-    return true;
-  };
-  while (next + even != end && even < kLongest && is_even(next[even])) ++even;
-  if (even < kStretch) return 0;
   const Stretch stretch{{live.items, live.item_count},
-                        rounds.watched[turn].sights.data(),
-                        rounds.watched[turn ^ (rounds.period - 1)].sights.data(),
+                        rounds.steady.watched[turn].sights.data(),
+                        rounds.steady.watched[turn ^ (rounds.steady.period - 1)].sights.data(),
                         where.data(),
                         steps.data(),
                         live.events()};
@@ -311,6 +381,20 @@ template <typename Client>
     if (decided != rounds.frame.marks[before.flow->block].control) return false;
   }
   return true;
+}
+
+// The same of the branch at its end.
+template <typename Client>
+[[gnu::always_inline]] inline bool FlowMachine<Client>::ends_as_before(ThreadId id,
+                                                                       const Rounds& rounds,
+                                                                       EventOrdinal ordinal) {
+  const LiveSegment& live = rounds.live;
+  if (!live.asks) return true;
+  const Activation& frame = rounds.frame;
+  const Tag condition = joined(id, frame, live.flow->from);
+  const Control decided =
+      client_.branch(id, ordinal + live.before_count, live.id, condition, frame.control);
+  return decided == frame.marks[live.flow->block].control;
 }
 
 // What controls its accesses is what controlled the last round's. When the branches were executed

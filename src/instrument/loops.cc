@@ -41,7 +41,13 @@ constexpr unsigned kMostWords = 64;
 struct Round {
   std::vector<const PlannedItem*> items;
   unsigned in_header{};
-  unsigned words{};  // that the instrumented loop writes
+  unsigned words{};                  // that the instrumented loop writes
+  std::vector<std::uint32_t> parts;  // slots of segments
+  bool whole = true;                 // these are all there are
+
+  heddle_loop_kind kind() const {
+    return whole && !parts.empty() ? HEDDLE_LOOP_WHOLE : HEDDLE_LOOP_ACCESSES;
+  }
 };
 
 bool may_trap(const Instruction& instruction) {
@@ -125,7 +131,7 @@ class LoopCopier {
   };
   bool locate(const Located& item, std::span<const Located> earlier, LayoutItem& out);
   void add_slots(LoopLayout layout);
-  void copy(Loop& loop);
+  void copy(Loop& loop, heddle_loop_kind kind);
   std::optional<CopiedLoop> try_loop(Loop& loop);
 
   llvm::Function& function_;
@@ -181,9 +187,13 @@ std::optional<Round> LoopCopier::round_of(const Loop& loop) const {
   const BasicBlock* header = loop.getHeader();
   const auto add = [&](const BasicBlock* block) {
     for (const Step& step : plans_.lookup(block)->steps) {
-      if (step.kind == Step::Kind::kFlowSegment) continue;
+      if (step.kind == Step::Kind::kFlowSegment) {
+        round.whole = false;
+        continue;
+      }
       if (step.kind != Step::Kind::kSegment) return false;
       round.words += 1 + step.words;
+      round.parts.push_back(step.slot);
       for (const PlannedItem& item : step.items) {
         if (!is_plain(item.access)) return false;
         round.items.push_back(&item);
@@ -391,6 +401,7 @@ std::optional<LoopLayout> LoopCopier::describe(Loop& loop, const Round& round) {
 
   LoopLayout layout;
   layout.always = round.in_header;
+  if (round.kind() == HEDDLE_LOOP_WHOLE) layout.parts = round.parts;
   std::vector<Located> first;
   std::vector<const SCEV*> steps;
   for (const PlannedItem* item : round.items) {
@@ -439,7 +450,7 @@ std::optional<LoopLayout> LoopCopier::describe(Loop& loop, const Round& round) {
   return layout;
 }
 
-void LoopCopier::copy(Loop& loop) {
+void LoopCopier::copy(Loop& loop, heddle_loop_kind kind) {
   BasicBlock* header = loop.getHeader();
   BasicBlock* exit = loop.getExitBlock();
   llvm::ValueToValueMapTy map;
@@ -493,7 +504,7 @@ void LoopCopier::copy(Loop& loop) {
   llvm::IRBuilder<> builder(choose_->getTerminator());
   builder.SetCurrentDebugLocation(llvm::DebugLoc());
   llvm::Type* word = builder.getInt64Ty();
-  Value* most = builder.CreateLoad(word, unit_.loop_rounds());
+  Value* most = builder.CreateLoad(word, unit_.loop_rounds(kind));
   Value* plain =
       out_.recorded
           ? builder.CreateICmpULT(
@@ -548,7 +559,7 @@ std::optional<CopiedLoop> LoopCopier::try_loop(Loop& loop) {
           expander.expandCodeFor(value, nullptr, record_->getTerminator()->getIterator()));
     }
   }
-  copy(loop);
+  copy(loop, round->kind());
   if (out_.recorded) put_back(loop);
   return std::move(out_);
 }

@@ -30,6 +30,10 @@
 // its entry if alias analysis says that nothing in the loop writes them. The reads are still
 // accesses, with step 0.
 //
+// At the flow level it matters which segments were executed, too. Those of a round follow from the
+// record if each has accesses, or is implied by one that has (implied.h). Of another loop, and of
+// one that writes no record, the plain version does not run at that level.
+//
 // Order. Copies are made between planning and emission: the plan describes the program as it was,
 // and sites, segments and registers do not depend on which loops have copies. Values that are used
 // behind a loop are joined last (join_values), because emission may have added uses.

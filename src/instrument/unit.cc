@@ -21,11 +21,20 @@ Unit::Unit(llvm::Module& module)
       byte_(llvm::Type::getInt8Ty(module.getContext())),
       slots_placeholder_(placeholder("heddle.slots.placeholder")),
       flags_placeholder_(placeholder("heddle.flags.placeholder")),
-      loop_rounds_(new GlobalVariable(
-          module, llvm::Type::getInt64Ty(module.getContext()), /*isConstant=*/false,
-          GlobalValue::PrivateLinkage,
-          ConstantInt::get(llvm::Type::getInt64Ty(module.getContext()), HEDDLE_LOOP_MOST),
-          "heddle.loop_rounds")) {}
+      loop_rounds_(all_loops(module)) {}
+
+GlobalVariable* Unit::all_loops(llvm::Module& module) {
+  const std::vector<std::uint64_t> all(HEDDLE_LOOP_KINDS, HEDDLE_LOOP_MOST);
+  llvm::Constant* most = llvm::ConstantDataArray::get(module.getContext(), all);
+  return new GlobalVariable(module, most->getType(), /*isConstant=*/false,
+                            GlobalValue::PrivateLinkage, most, "heddle.loop_rounds");
+}
+
+llvm::Constant* Unit::loop_rounds(heddle_loop_kind kind) const {
+  llvm::Type* word = llvm::Type::getInt64Ty(module_.getContext());
+  return llvm::ConstantExpr::getInBoundsGetElementPtr(word, loop_rounds_,
+                                                      ConstantInt::get(word, kind));
+}
 
 GlobalVariable* Unit::placeholder(const char* name) {
   auto* variable = new GlobalVariable(module_, byte_, /*isConstant=*/false,

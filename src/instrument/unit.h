@@ -62,12 +62,13 @@ class Unit {
   llvm::Constant* flag_address(SiteId site) const;
 
   // What the entry of a loop compares its rounds with (abi/abi.h, "loops").
-  llvm::GlobalVariable* loop_rounds() const { return loop_rounds_; }
+  llvm::Constant* loop_rounds(heddle_loop_kind kind) const;
 
   // Emits the tables, the constructor that registers them and the destructor that takes them back.
   void finish();
 
  private:
+  static llvm::GlobalVariable* all_loops(llvm::Module& module);
   llvm::GlobalVariable* placeholder(const char* name);
   llvm::GlobalVariable* emit_bytes(const char* name, const char* section,
                                    std::span<const std::uint8_t> bytes);

@@ -107,7 +107,9 @@ void __heddle_register(const heddle_unit* unit) {
   if (stream_records_flow()) sleds_place_flows(unit);
   if (!g_stream.recording) sleds_drop_words(unit);
   const bool looked_at = sched_unit_registered(unit);
-  if (looked_at || stream_records_flow() || !rt_option(loops)) *unit->loop_rounds = 0;
+  const bool none = looked_at || !rt_option(loops);
+  if (none) unit->loop_rounds[HEDDLE_LOOP_WHOLE] = 0;
+  if (none || stream_records_flow()) unit->loop_rounds[HEDDLE_LOOP_ACCESSES] = 0;
   write_modules();
   write_unit(unit);
 }

@@ -12,7 +12,8 @@
 //   leave    Leave(shape.id)
 //   call     of a function that does nothing but one segment: Enter(shape.id), its accesses, Leave
 //   joined   segments and such calls, one after the other
-//   loop     its accesses, round by round (trace/loop_walk.h), or those of some rounds
+//   loop     its accesses, round by round (trace/loop_walk.h), or those of some rounds; at the flow
+//            level the segments that shape.parts says, as far as they have accesses in a round
 //
 // Calls of which an execution has no access are not made.
 //
@@ -59,6 +60,20 @@ struct ShapeCall {
   std::uint32_t items() const { return ~std::uint32_t{0} >> (32 - (end - begin)) << begin; }
 };
 
+// A segment of every round of a loop. It has a shape of its own, of a record that consists of the
+// loop's moving words in that round.
+struct LoopPart {
+  ShapeId shape{};
+  std::uint32_t begin{}, end{};  // its items; there is at least one
+};
+
+// A word that is another one in every round of a loop; items that move together share it.
+struct LoopWord {
+  std::uint32_t base{};  // in the record, in the first round …
+  LoopStep step;         // … and how it gets on
+  bool operator==(const LoopWord&) const = default;
+};
+
 struct RecordShape {
   enum class Kind : std::uint8_t { kSegment, kEnter, kLeave, kCall, kJoined, kLoop };
 
@@ -73,6 +88,8 @@ struct RecordShape {
   std::vector<ShapeItem> items;       // of a segment, a call, a joined record or a loop
   std::vector<ShapeCall> calls;       // of a joined record, in order
   std::vector<LoopStep> steps;        // of a loop; one for each item
+  std::vector<LoopPart> parts;        // of a loop; none: it is not known what they are
+  std::vector<LoopWord> moving;       // of a loop with parts
 };
 
 struct Execution {

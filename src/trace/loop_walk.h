@@ -39,14 +39,27 @@ class LoopWalk {
     const ShapeItem& of = loop.items[item];
     const LoopStep& step = loop.steps[item];
     if (step.gathered) return {.address = of.event.address, .step = 0};
-    const Address base = of.base == 0 ? record[0] & ~std::uint64_t{1} : record[of.base];
-    const std::uint64_t far =
-        step.word != 0 ? record[step.word] : static_cast<std::uint64_t>(step.distance);
+    Moving word = moving(loop, LoopWord{of.base, step}, record);
+    word.address += of.event.address;
+    return word;
+  }
+  // The same of a word that is not gathered.
+  static Moving moving(const RecordShape& loop, const LoopWord& word, const std::uint64_t* record) {
+    const std::uint64_t base = word.base == 0 ? record[0] & ~std::uint64_t{1} : record[word.base];
+    const std::uint64_t far = word.step.word != 0 ? record[word.step.word]
+                                                  : static_cast<std::uint64_t>(word.step.distance);
     const std::uint64_t rounds_before = loop.round_words != 0 ? record[2] : 0;
-    return {.address = of.event.address + base + rounds_before * far, .step = far};
+    return {.address = base + rounds_before * far, .step = far};
   }
   static constexpr std::uint64_t kMostRounds = std::uint64_t{HEDDLE_LOOP_FEWEST} + HEDDLE_LOOP_MOST;
   static constexpr std::uint64_t kMostGathered = HEDDLE_BLOCK_WORDS;
+
+  // Of a loop that ended, and no more than there can be, whatever the record says by now.
+  static std::uint64_t rounds_of(const RecordShape& loop, const std::uint64_t* record) {
+    const std::uint64_t most =
+        loop.round_words != 0 ? kMostGathered / loop.round_words : kMostRounds;
+    return std::min(record[1], most);
+  }
 
   // The words that a loop with so many rounds has gathered; they begin behind the others.
   static std::uint64_t gathered(const RecordShape& loop, std::uint64_t rounds) {

@@ -62,6 +62,10 @@ class Maker {
 EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal first) {
   Maker maker(*this, first);
   LoopWalk loop;
+  const auto add_segments = [&](const RecordShape& shape, ThreadId thread) {
+    for (const std::uint32_t before : shape.before) maker.add(segment_of(before, thread));
+    maker.add(segment_of(shape.id, thread));
+  };
   std::span<const Event> events = batch.events;
   for (const Execution& execution : batch.executions) {
     if (execution.shape == 0) {
@@ -72,11 +76,7 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
     const RecordShape& shape = *batch.shapes[execution.shape];
     switch (shape.kind) {
       case RecordShape::Kind::kSegment: {
-        if (batch.flow) {
-          for (const std::uint32_t before : shape.before)
-            maker.add(segment_of(before, execution.who));
-          maker.add(segment_of(shape.id, execution.who));
-        }
+        if (batch.flow) add_segments(shape, execution.who);
         maker.add_items(shape, execution);
         break;
       }
@@ -97,6 +97,9 @@ EventOrdinal EventTaker::on_executions(const ExecutionBatch& batch, EventOrdinal
       case RecordShape::Kind::kLoop:
         if (!loop.begin(shape, execution)) break;
         loop.walk([&](std::size_t item, Address address) {
+          for (const LoopPart& part : batch.flow ? std::span(shape.parts) : std::span<LoopPart>()) {
+            if (part.begin == item) add_segments(*batch.shapes[part.shape], execution.who);
+          }
           if (!execution.has(item)) return;
           maker.add(shape.items[item].event, execution.who, address);
         });

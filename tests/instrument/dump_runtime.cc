@@ -86,7 +86,7 @@ void __heddle_register(const struct heddle_unit* unit) {
   const char* points = getenv("HEDDLE_DUMP_POINTS");
   if (points != NULL && *points == '1') heddle::rt::sleds_place_all_points(unit);
   const char* loops = getenv("HEDDLE_DUMP_LOOPS");
-  if (loops != NULL && *loops == '0') *unit->loop_rounds = 0;
+  if (loops != NULL && *loops == '0') memset(unit->loop_rounds, 0, 8 * HEDDLE_LOOP_KINDS);
   if (unit_count == 0) atexit(dump);
   units[unit_count++] = unit;
   pthread_mutex_unlock(&lock);

@@ -1,10 +1,18 @@
 # Loops that are recorded as a whole: the trace is the one that a record in every round gives, also of loops that end in a
 # fault. The plugin's side is in tests/instrument/loops_test.cc. All memory is in fixed places.
 
-# both PROGRAM STATUS [ARGUMENT…]: records it both ways, expects the same accesses, keeps them in `accesses`
+# both PROGRAM STATUS [ARGUMENT…]: records it both ways, expects the same accesses, keeps them in `accesses`; and the
+# same segments, too, at the flow level
 both() {
   local program=$1 status=$2
   shift 2
+  for loops in 1 0; do
+    HEDDLE_OPTIONS=loops=$loops expect "$status" "$heddle" record --level flow -o $loops.heddle -- "./$program" "$@"
+    expect 0 "$heddle" show -k r,w,segment $loops.heddle
+    sed -E 's/0x[0-9a-f]{9,}/stack/' "$out" >segments.$loops
+  done
+  same segments.1 segments.0
+  grep -q segment segments.1 || fail "the flow level has no segments"
   for loops in 1 0; do
     HEDDLE_OPTIONS=loops=$loops expect "$status" "$heddle" record --level accesses -o $loops.heddle -- "./$program" "$@"
     expect 0 "$heddle" show -k r,w $loops.heddle

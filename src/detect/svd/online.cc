@@ -496,6 +496,7 @@ void Online::collect_when_due() {
   };
   if (units_.taken() >= collect_numbers_at_ || blocks_.bytes() >= collect_blocks_at_ ||
       (is_much() && units_.unit_bytes() >= collect_units_at_)) {
+    ++generation_;
     units_.renumber([&](auto& renumbering) {
       registers(renumbering);
       blocks_.for_each_plane([&](std::span<Cell> cells) {
@@ -523,6 +524,7 @@ void Online::collect_when_due() {
     collect_numbers_at_ =
         units_.taken() < kMaxUnit - 2 * kLastNumbers ? kMaxUnit - kLastNumbers : ~std::size_t{0};
   } else if (units_.set_bytes() >= collect_sets_at_) {
+    ++generation_;
     units_.renumber_sets(registers);
     collect_sets_at_ = std::max(options_.collect_bytes / kSetShare, 2 * units_.set_bytes());
   }

@@ -177,6 +177,7 @@ class Online {
     narrator_.leave(thread, function);
     begin_moment(thread);
   }
+  void rest() { collect_when_due(); }
   // Only with the usual options accesses are done at a glance.
   void prepare(LiveItem& item) {
     const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
@@ -215,6 +216,9 @@ class Online {
   bool end_watch() const { return unexplained_ == 0; }
   bool end_sight(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
                  Control control, std::span<const Sight> others, Sight& sight);
+  std::uint64_t generation() const { return generation_; }
+  bool recall(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+              Control control, Sight& one, Sight& other);
   // Whether the access is about a cell like the one that was seen, in the same page.
   [[gnu::always_inline]] static bool is_seen(const Sight& sight, const LiveItem& item,
                                              Address address) {
@@ -446,6 +450,8 @@ class Online {
   static bool is_calm(const Blocks::Near& near, const LiveItem& item, Cell cell);
   Cell& up_to_date(Cell& cell);
   bool is_from_nowhere(Tags data);
+  bool stores_calmly(const LiveItem& item, UnitId unit, ThreadId thread, const Tag* registers,
+                     Control control);
   std::uint64_t count_alike(Cell* cells, std::uint64_t count, std::uint64_t looks);
   void begin_alone(const Stretch& stretch, std::uint64_t rounds);
   void begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds, ThreadId thread,
@@ -498,8 +504,9 @@ class Online {
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;
-  UnitId watched_from_ = 0;      // units from here on began in the round that was watched …
-  std::size_t unexplained_ = 0;  // … and so many that were not merged have not been looked at
+  std::uint64_t generation_ = 0;  // of the numbers of units, sets and controls
+  UnitId watched_from_ = 0;       // units from here on began in the round that was watched …
+  std::size_t unexplained_ = 0;   // … and so many that were not merged have not been looked at
   // Where there are more than that, numbers are collected (collect_when_due).
   std::size_t collect_units_at_ = 0;  // bytes
   std::size_t collect_blocks_at_;     // the same

@@ -96,13 +96,7 @@ bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, c
     sight.begins = is_first && (units_.live(unit_of(before)) == 0 || !kReadOn.has(before));
     sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
   } else {
-    if (units_.any_noted()) {
-      const ThreadId owner = std::min(thread, kMaxThread);
-      if (units_.noted(unit) || !are_calm(owner, {registers, item.address.numbers()}) ||
-          !units_.is_calm(owner, control)) {
-        return false;
-      }
-    }
+    if (!stores_calmly(item, unit, thread, registers, control)) return false;
     if (last_stores_[item.event.site].unit != unit) return false;
     if (unit >= watched_from_) {
       if (!is_first || !is_from_nowhere({registers, item.value.numbers()})) return false;
@@ -113,6 +107,33 @@ bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, c
   sight.becomes = std::bit_cast<std::uint32_t>(cell);
   const bool is_another = item.kind == EventKind::kWrite && unit != sight.last;
   sight.moves = sight.becomes != sight.looks || is_another;
+  return true;
+}
+
+// Whether the unit's store has nothing to report.
+bool Online::stores_calmly(const LiveItem& item, UnitId unit, ThreadId thread, const Tag* registers,
+                           Control control) {
+  if (!units_.any_noted()) return true;
+  const ThreadId owner = std::min(thread, kMaxThread);
+  return !units_.noted(unit) && are_calm(owner, {registers, item.address.numbers()}) &&
+         units_.is_calm(owner, control);
+}
+
+// In a steady round every value is of the one unit that is stored, or of none. So the next round is
+// the same as long as cells and registers name the same units and these are what they were.
+bool Online::recall(const LiveItem& item, Address address, ThreadId thread, const Tag* registers,
+                    Control control, Sight& one, Sight& other) {
+  if (!is_seen_beyond(one, item, address)) return false;
+  for (const Sight* sight : {&one, &other}) {
+    const bool alone = sight->begins_alone;
+    const UnitId unit = alone ? 0 : unit_of(std::bit_cast<Cell>(sight->becomes));
+    if (alone ? !units_.has_room_for(kFewUnits) : !units_.is_live_root(unit)) return false;
+    if (item.kind == EventKind::kWrite && !stores_calmly(item, unit, thread, registers, control))
+      return false;
+  }
+  other.where = one.where;
+  other.what = one.what;
+  other.also = other.begins ? blocks_.accesses_of(blocks_.near_here(address)) : nullptr;
   return true;
 }
 

@@ -1,5 +1,6 @@
 // Steady rounds against the same rounds one access at a time: threads that go through arrays by
-// turns, in loops of random bodies, once as executions and once as events.
+// turns, in loops of random bodies, once as executions, once as records of whole loops, and once as
+// events.
 #include "detect/svd/outcome.h"
 #include "trace/text.h"
 
@@ -78,6 +79,7 @@ class Sweeps {
     }
     segments += "  ends fall\n";
     shapes_.push_back(&rest);
+    for (int body = 0; body < kBodies; ++body) add_loops(static_cast<ShapeId>(body + 2));
     trace_ = trace_from_text(sites + segments + "t0: segment 1\n");
     for (const ThreadId thread : {0u, 1u}) add(1, thread, {});
     for (std::uint32_t turn = 2 + below(14); turn > 0; --turn)
@@ -93,6 +95,9 @@ class Sweeps {
 
   Outcome as_executions() const {
     return Examined(trace_.catalog, OnlineOptions()).executions(executions_, shapes_);
+  }
+  Outcome as_loops() const {
+    return Examined(trace_.catalog, OnlineOptions()).executions(loops_, shapes_);
   }
   Outcome as_events() const {
     return Examined(trace_.catalog, OnlineOptions()).events(executions_, shapes_);
@@ -123,6 +128,56 @@ class Sweeps {
     words.insert(words.begin(), 0);
     executions_.push_back(
         Execution::of(shape, thread, words_.emplace_back(std::move(words)).data()));
+    loops_.push_back(executions_.back());
+  }
+
+  // The record of a loop with this body: its rounds and, for each item, its address and its step.
+  // In some, the first item is gathered; in some, the last round ends before the first item.
+  void add_loops(ShapeId body) {
+    const std::vector<ShapeItem>& items = shapes_[body]->items;
+    RecordShape& part = *segment(shapes_[body]->id);
+    part.items = items;
+    for (std::uint32_t i = 0; i < items.size(); ++i) part.items[i].base = i;
+    shapes_.push_back(&part);
+    const auto part_id = static_cast<ShapeId>(shapes_.size() - 1);
+    const auto count = static_cast<std::uint32_t>(items.size());
+    for (const bool gathers : {false, true}) {
+      for (const bool ends_early : {false, true}) {
+        RecordShape& loop = *segment(0);
+        loop.kind = RecordShape::Kind::kLoop;
+        loop.always = ends_early ? 0 : count;
+        loop.round_words = gathers ? 1 : 0;
+        loop.last_words = gathers && !ends_early ? 1 : 0;
+        loop.words = static_cast<std::uint8_t>(2 + 2 * count);
+        loop.parts = {{.shape = part_id, .begin = 0, .end = count}};
+        for (std::uint32_t i = 0; i < count; ++i) {
+          const bool gathered = gathers && i == 0;
+          LoopWord word{.base = 3 + 2 * i, .step = {.word = static_cast<std::uint16_t>(4 + 2 * i)}};
+          if (gathered) word = {.base = loop.words + 1u, .step = {.gathered = true}};
+          loop.items.push_back(items[i]);
+          loop.items[i].base = word.base;
+          loop.steps.push_back(word.step);
+          loop.moving.push_back(word);
+        }
+        shapes_.push_back(&loop);
+      }
+    }
+  }
+  struct Item {
+    Address from;
+    std::uint64_t step;
+  };
+  void loop(ShapeId body, ThreadId thread, const std::vector<Item>& items, std::uint32_t rounds) {
+    const bool gathers = below(3) == 0;
+    const bool ends_early = below(2) == 0;
+    const std::uint64_t before = gathers ? below(3) : 0;
+    const ShapeId shape = kRest + 1 + (body - 2) * 5 + 1 + (gathers ? 2 : 0) + (ends_early ? 1 : 0);
+    std::vector<Address> words{0, rounds + (ends_early ? 1 : 0), before};
+    for (const Item& item : items)
+      words.insert(words.end(), {item.from - before * item.step, item.step});
+    for (std::uint32_t round = 0; gathers && round < rounds; ++round)
+      words.push_back(items[0].from + round * items[0].step);
+    loops_.push_back(Execution::of(shape, thread, words_.emplace_back(std::move(words)).data()));
   }
 
   // After an array has got into one unit, writes go through it and come to where a read stays.
@@ -142,22 +197,26 @@ class Sweeps {
     const ShapeId shape = 2 + below(kBodies);
     const std::size_t count = shapes_[shape]->items.size();
     const std::uint32_t steps = below(8) == 0 ? 2 : 1;
-    std::vector<std::pair<Address, std::uint32_t>> items;  // from where, by which step
+    std::vector<Item> items;
     const std::uint32_t first = std::array{4u, 4u, 44u, 90u}[below(4)];
     const std::uint32_t spread = below(3) == 0 ? 24 : 4;
     const std::array arrays{below(kArrays), below(kArrays)};
     for (std::size_t i = 0; i < count; ++i) {
       const bool stays = below(i == 0 ? 2 : 12) == 0;
-      items.emplace_back(at(arrays[below(2)], first + below(spread)), stays ? 0 : steps);
+      items.push_back({at(arrays[below(2)], first + below(spread)), stays ? 0u : 8 * steps});
     }
     for (std::uint32_t times = 1 + below(3); times > 0; --times) {
       const std::uint32_t rounds = 1 + below(26) * (3 - steps);
+      const std::size_t single = loops_.size();
       for (std::uint32_t round = 0; round < rounds; ++round) {
         std::vector<Address> words;
         words.reserve(items.size());
-        for (const auto& [from, step] : items) words.push_back(from + Address{8} * step * round);
+        for (const Item& item : items) words.push_back(item.from + item.step * round);
         add(shape, thread, std::move(words));
       }
+      if (below(8) == 0) continue;
+      loops_.resize(single);
+      loop(shape, thread, items, rounds);
     }
     if (below(2) == 0) return;
     std::vector<Address> words(4);
@@ -172,6 +231,7 @@ class Sweeps {
   std::vector<const RecordShape*> shapes_;
   std::deque<std::vector<Address>> words_;
   std::vector<Execution> executions_;
+  std::vector<Execution> loops_;  // the same, where rounds of loops are in one record
 };
 
 TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
@@ -179,12 +239,13 @@ TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
   for (int seed = 0; seed < kSeeds; ++seed) {
     const Sweeps sweeps(static_cast<unsigned>(seed));
     const Outcome expected = sweeps.as_events();
-    const Outcome seen = sweeps.as_executions();
-    ASSERT_EQ(seen.violations, expected.violations) << "seed " << seed;
-    ASSERT_EQ(seen.members, expected.members) << "seed " << seed;
-    ASSERT_EQ(seen.ended, expected.ended) << "seed " << seed;
-    ASSERT_EQ(seen.created, expected.created) << "seed " << seed;
-    violations += seen.violations.size();
+    for (const Outcome& seen : {sweeps.as_executions(), sweeps.as_loops()}) {
+      ASSERT_EQ(seen.violations, expected.violations) << "seed " << seed;
+      ASSERT_EQ(seen.members, expected.members) << "seed " << seed;
+      ASSERT_EQ(seen.ended, expected.ended) << "seed " << seed;
+      ASSERT_EQ(seen.created, expected.created) << "seed " << seed;
+    }
+    violations += expected.violations.size();
   }
   EXPECT_GT(violations, std::size_t{kSeeds});
 }
