@@ -308,8 +308,6 @@ class FlowMachine {
   void learn_path(const Thread& thread, const LiveSegment* segments,
                   std::span<const RecordShape* const> shapes, const Execution* first,
                   const Execution* end);
-  void call(ThreadId id, const PathStep& step, Tag* registers, Tag* caller,
-            const Execution& execution);
   void follow(ThreadId id, Thread& thread, const Path& path, const LiveSegment* segments,
               const Execution* first, const Execution* end, EventOrdinal ordinal);
   // A loop whose rounds are executions of one segment.
@@ -442,7 +440,6 @@ class FlowMachine {
   ThreadId current_id_ = ~0u;
   Thread* current_ = nullptr;  // of that number, in threads_
   std::vector<Tag> scratch_;
-  std::vector<Tag> path_registers_ = std::vector<Tag>(FlowPrograms::kMostPathRegisters);
   std::vector<Register> in_order_;
   std::uint32_t batches_ = 0;
   std::vector<std::uint64_t> loop_words_;  // of the rounds that are being executed

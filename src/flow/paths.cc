@@ -1,4 +1,4 @@
-#include "flow/program.h"
+#include "flow/path_steps.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@ using Kind = PathStep::Kind;
 // on more than the path itself ends it.
 class PathCompiler {
  public:
-  PathCompiler(const FlowPrograms& programs, Path& out) : programs_(programs), path_(out) {}
+  PathCompiler(FlowPrograms& programs, Path& out) : programs_(programs), path_(out) {}
 
   void begin(const FlowSegment* pending, std::uint32_t block, FunctionId function) {
     path_.pending = pending;
@@ -20,8 +20,9 @@ class PathCompiler {
   }
   // Whether it is of the path.
   bool add(ShapeId id, const RecordShape& shape);
-  // Forgets what came after the last execution at which the path can end.
-  void finish();
+  // Forgets what came after the last execution at which the path can end. `registers`: of the
+  // activation that it began in, with the spare one.
+  void finish(std::uint32_t registers);
 
  private:
   struct Branch {
@@ -47,6 +48,8 @@ class PathCompiler {
   Activation& top() { return activations_.back(); }
   bool is_outer() const { return activations_.size() == 1; }
   bool add_segment(const LiveSegment& live);
+  void end_here(const FlowSegment& last, std::uint32_t count);
+  void end_before_loop(const RecordShape& loop);
   bool begin_segment(const FlowSegment& first);
   bool call(const FlowSegment& entry);
   void come_back();
@@ -54,7 +57,7 @@ class PathCompiler {
   void enter_block(const FlowSegment& segment);
   void use_control(PathStep& step);
   PathStep& push(Kind kind) {
-    PathStep& step = path_.steps.emplace_back();
+    PathStep& step = all_.emplace_back();
     step.kind = kind;
     step.execution = static_cast<std::uint8_t>(path_.count);
     step.activation = static_cast<std::uint8_t>(activations_.size() - 1);
@@ -62,19 +65,18 @@ class PathCompiler {
     step.step = steps_;
     return step;
   }
-  std::uint8_t this_control() const {
-    return static_cast<std::uint8_t>(2 * path_.steps.size() - 1);
-  }
+  std::uint8_t this_control() const { return static_cast<std::uint8_t>(2 * all_.size() - 1); }
 
-  const FlowPrograms& programs_;
+  FlowPrograms& programs_;
   Path& path_;
+  std::vector<PathStep> all_;
   std::vector<Activation> activations_;
   std::vector<FunctionId> entered_;
   std::uint32_t events_ = 0;
   std::uint32_t steps_ = 0;
   std::uint32_t mark_count_ = 0;
-  std::uint32_t registers_ = 0;
-  bool ended_ = false;  // it has come to where its activation is left
+  const FlowSegment* called_ = nullptr;  // the last call of the outermost activation that came back
+  bool ended_ = false;                   // it has come to where its activation is left
   // At the last possible end.
   std::size_t end_steps_ = 0;
   std::uint32_t end_count_ = 0;
@@ -95,7 +97,7 @@ bool has(FlowList list, std::uint32_t number) {
 }  // namespace
 
 bool PathCompiler::add(ShapeId id, const RecordShape& shape) {
-  if (ended_ || path_.steps.size() + shape.before.size() + 4 > Path::kMostSteps) return false;
+  if (ended_ || all_.size() + shape.before.size() + 4 > Path::kMostSteps) return false;
   path_.shapes[path_.count] = id;
   if (shape.kind == RecordShape::Kind::kEnter) {
     if (top().pending == nullptr) return false;
@@ -107,6 +109,9 @@ bool PathCompiler::add(ShapeId id, const RecordShape& shape) {
     entered_.pop_back();
     push(Kind::kLeave).function = static_cast<FunctionId>(shape.id);
     ++events_;
+  } else if (shape.kind == RecordShape::Kind::kLoop) {
+    end_before_loop(shape);
+    return false;
   } else if (shape.kind != RecordShape::Kind::kSegment || !add_segment(programs_.live_[id])) {
     return false;
   }
@@ -144,24 +149,45 @@ bool PathCompiler::add_segment(const LiveSegment& live) {
       break;
   }
   if (!is_outer() || !entered_.empty()) return true;
-  // Here it can end.
-  path_.asked = top().asked;
-  path_.last = top().asked != nullptr ? PathStep::kAsked : top().control;
-  path_.end = &segment;
   path_.end_id = live.id;
   path_.end_ordinal = ordinal;
   path_.stays_open = !live.ends_now;
-  path_.events = events_;
-  path_.step_count = steps_;
-  path_.mark_count = mark_count_;
-  end_steps_ = path_.steps.size();
-  end_count_ = path_.count + 1;
+  end_here(segment, path_.count + 1);
   return true;
 }
 
-void PathCompiler::finish() {
-  path_.steps.resize(end_steps_);
+// Here it can end, after so many executions.
+void PathCompiler::end_here(const FlowSegment& last, std::uint32_t count) {
+  path_.asked = top().asked;
+  path_.last = top().asked != nullptr ? PathStep::kAsked : top().control;
+  path_.end = &last;
+  path_.events = events_;
+  path_.step_count = steps_;
+  path_.mark_count = mark_count_;
+  end_steps_ = all_.size();
+  end_count_ = path_.known = count;
+}
+
+// A call has come back, and a loop follows in the activation that made it: then nothing can belong
+// to the call any more.
+void PathCompiler::end_before_loop(const RecordShape& loop) {
+  if (!is_outer() || !entered_.empty() || called_ == nullptr || end_count_ == path_.count ||
+      top().pending != nullptr || loop.parts.empty()) {
+    return;
+  }
+  const LiveSegment& next = programs_.live_[loop.parts[0].shape];
+  if (!next.fits || next.continues != top().function) return;
+  path_.stays_open = false;
+  end_here(*called_, path_.count);
+  ++path_.known;
+}
+
+void PathCompiler::finish(std::uint32_t registers) {
   path_.count = end_count_;
+  if (path_.count < 2) return;
+  PathReducer reducer(programs_, registers, path_);
+  for (const PathStep& step : std::span(all_).first(end_steps_)) reducer.add(step);
+  reducer.finish(path_.last);
 }
 
 // Finds the activation.
@@ -176,7 +202,6 @@ bool PathCompiler::begin_segment(const FlowSegment& first) {
 bool PathCompiler::call(const FlowSegment& entry) {
   const FlowSegment* const caller = top().pending;
   if (caller == nullptr || activations_.size() == Path::kDeepest ||
-      registers_ + entry.registers + 1 > FlowPrograms::kMostPathRegisters ||
       caller->callee != entry.function_name) {
     return false;
   }
@@ -186,8 +211,6 @@ bool PathCompiler::call(const FlowSegment& entry) {
                           .caller = caller,
                           .call_control = control,
                           .control = control});
-  path_.registers[activations_.size() - 1] = registers_;
-  registers_ += entry.registers + 1;
   PathStep& step = push(Kind::kCall);
   step.segment = caller;
   step.registers = entry.registers + 1;
@@ -198,13 +221,13 @@ bool PathCompiler::call(const FlowSegment& entry) {
 // The statements of a segment that returns have been added.
 void PathCompiler::come_back() {
   const FlowSegment* const caller = top().caller;
-  const FlowList result = path_.steps.back().from;
+  const FlowList result = all_.back().from;
   PathStep& step = push(Kind::kReturn);
   step.segment = caller;
   step.from = result;
-  registers_ = path_.registers[activations_.size() - 1];
   activations_.pop_back();
   top().pending = nullptr;
+  if (is_outer()) called_ = caller;
 }
 
 // The latest branch of the path that the segment depends on controls it; if there is none, one
@@ -280,11 +303,13 @@ void FlowPrograms::add_path(const FlowSegment* pending, std::uint32_t block,
   if (count >= kMostPaths) return;
   Path path;
   PathCompiler compiler(*this, path);
+  const FlowSegment* const outer = pending != nullptr ? pending : first.flow;
+  if (outer == nullptr) return;
   compiler.begin(pending, block, pending != nullptr ? pending->function : first.continues);
   for (const ShapeId id : ids) {
     if (!compiler.add(id, *shapes[id])) break;
   }
-  compiler.finish();
+  compiler.finish(outer->registers + 1);
   if (path.count < 2) return;
   path.next = first.paths;
   if (pending == nullptr) {

@@ -9,7 +9,8 @@
 // again, after the same block, that is what is done.
 //
 // A path may call functions that return before it ends: what an argument is computed from, and what
-// a result, is known as well. It ends where the activation that it began in is left, where a
+// a result, is known as well, so that values need not be handed from register to register
+// (flow/path_steps.h). It ends where the activation that it began in is left, where a
 // segment comes again by itself (flow/rounds.h), and before it comes back to where it began.
 #pragma once
 
@@ -37,7 +38,7 @@ template <typename Client>
   for (const Path* path = segment.paths; path != nullptr; path = path->next) {
     if (path->pending != pending || (path->from != block && path->from != Path::kAnyBlock))
       continue;
-    const std::size_t count = path->count;
+    const std::size_t count = path->known;
     if (count > left) continue;
     std::size_t same = 1;
     while (same < count && first[same].shape_and_thread() == (by_thread | path->shapes[same]))
@@ -89,41 +90,47 @@ void FlowMachine<Client>::follow(ThreadId id, Thread& thread, const Path& path,
     frame.mark_count = path.mark_count;
     frame.marks.resize(frame.mark_count);
   }
-  std::array<Control, 2 * Path::kMostSteps + 1> controls;
+  if (frame.registers.size() < path.slots) frame.registers.resize(path.slots);
+  Tag* const slots = frame.registers.data();
+  std::array<Control, Path::kMostControls> controls;
   controls[0] = frame.control;
-  Control* known = controls.data() + 1;
-  std::array<Tag*, Path::kDeepest> registers_of{frame.registers.data()};
-  for (std::size_t i = 1; i < registers_of.size(); ++i)
-    registers_of[i] = path_registers_.data() + path.registers[i];
-  for (const PathStep& step : path.steps) {
-    Tag* const registers = registers_of[step.activation];
-    if (step.kind == PathStep::Kind::kStatements) [[likely]] {
-      if (step.edge != PathStep::kNoEdge)
-        take_phis(id, registers, Control(), programs_.edge(step.edge));
-      const Control control = step.control != PathStep::kAsked ? controls[step.control]
-                                                               : control_of(frame, *step.segment);
-      known[0] = control;
-      if (!step.items.empty()) {
-        execute_items_here(id, registers, control, step.items, first[step.execution].words,
-                           ordinal + step.ordinal);
-      }
-      if (step.branches) {
-        Control decided = control;
-        if (step.from.size() != 0) {
-          decided = client_.branch(id, ordinal + step.ordinal, step.id,
-                                   joined(id, registers, step.from), control);
+  for (const PathOp& op : path.ops) {
+    switch (op.kind) {
+      case PathOp::Kind::kRead:
+      case PathOp::Kind::kWrite:
+      case PathOp::Kind::kUpdate: {
+        LiveItem& item = *op.item;
+        const Address where = item.offset + first[op.execution].words[item.base];
+        const EventOrdinal now = ordinal + op.ordinal;
+        if (op.kind == PathOp::Kind::kRead) {
+          if (client_.load_at_a_glance(item, where, id, now, slots[item.defines])) break;
+        } else if (op.kind == PathOp::Kind::kWrite) {
+          if (client_.store_at_a_glance(item, where, id, now, slots, controls[op.control])) break;
         }
-        known[1] = decided;
-        if (step.marks) frame.marks[step.block] = {thread.steps + step.step, decided};
+        access_slowly(id, slots, controls[op.control], item, where, now);
+        break;
       }
-    } else {
-      call(id, step, registers, registers_of[std::max<std::size_t>(step.activation, 1) - 1],
-           first[step.execution]);
+      case PathOp::Kind::kBranch:
+        controls[op.decides] = client_.branch(id, ordinal + op.ordinal, op.id,
+                                              joined(id, slots, op.from), controls[op.control]);
+        break;
+      case PathOp::Kind::kAskControl:
+        controls[op.decides] = control_of(frame, *op.segment);
+        break;
+      case PathOp::Kind::kEnter:
+        client_.entered(id, op.id, first[op.execution].site);
+        break;
+      case PathOp::Kind::kLeave:
+        client_.left(id, op.id);
+        break;
+      case PathOp::Kind::kJoin:
+        slots[op.id] = joined(id, slots, op.from);
+        break;
     }
-    known += 2;
   }
-  frame.control =
-      path.last != PathStep::kAsked ? controls[path.last] : control_of(frame, *path.asked);
+  for (const PathMark& mark : path.marks)
+    frame.marks[mark.block] = {thread.steps + mark.step, controls[mark.control]};
+  frame.control = path.last != Path::kAsked ? controls[path.last] : control_of(frame, *path.asked);
   frame.block = path.end->block;
   thread.steps += path.step_count;
   thread.running = path.stays_open ? nullptr : &frame;
@@ -131,41 +138,6 @@ void FlowMachine<Client>::follow(ThreadId id, Thread& thread, const Path& path,
   thread.segment_id = path.end_id;
   thread.segment_ordinal = ordinal + path.end_ordinal;
   thread.next_item = path.end->item_count;
-}
-
-// The steps that are no statements. `caller`: the registers of the activation below.
-template <typename Client>
-[[gnu::always_inline]] inline void FlowMachine<Client>::call(ThreadId id, const PathStep& step,
-                                                             Tag* registers, Tag* caller,
-                                                             const Execution& execution) {
-  const auto argument = [&](std::uint32_t i) {
-    return programs_.argument(step.segment->first_argument + i);
-  };
-  switch (step.kind) {
-    case PathStep::Kind::kStatements:
-      break;
-    case PathStep::Kind::kEnter:
-      client_.entered(id, step.function, execution.site);
-      break;
-    case PathStep::Kind::kLeave:
-      client_.left(id, step.function);
-      break;
-    case PathStep::Kind::kCall:
-      for (std::uint32_t i = 0; i < step.parameters; ++i)
-        registers[i] = joined(id, caller, argument(i));
-      std::fill(registers + step.parameters, registers + step.registers, Tag());
-      break;
-    case PathStep::Kind::kReturn:
-      caller[step.segment->defines] = joined(id, registers, step.from);
-      break;
-    case PathStep::Kind::kLibraryCall: {
-      Tag result{};
-      for (std::uint32_t i = 0; i < step.segment->argument_count; ++i)
-        result = client_.join(id, result, joined(id, registers, argument(i)));
-      registers[step.segment->defines] = result;
-      break;
-    }
-  }
 }
 
 }  // namespace heddle

@@ -173,57 +173,60 @@ struct alignas(64) LiveSegment {
 };
 static_assert(sizeof(LiveSegment) == 64);
 
-// Something to do on a path. Activations are numbered: 0 is the one that the path begins and ends
-// in, those that it calls come after it. So are controls: 0 is the one before the path, then come,
-// for each step, that of its statements and what its branch decides.
-struct PathStep {
+// Something to do on a path. Registers of all its activations have become slots: those of the
+// activation that it begins in, and others behind them. Controls are numbered, 0 is the one before
+// the path.
+struct PathOp {
   enum class Kind : std::uint8_t {
-    kStatements,   // phis, `items`, a branch
-    kEnter,        // of `function`
-    kLeave,        // the same
-    kCall,         // begins `activation`, called at the end of `segment`
-    kReturn,       // ends it; `segment` called it
-    kLibraryCall,  // at the end of `segment`, without a segment of its own
+    kRead,
+    kWrite,
+    kUpdate,
+    kBranch,      // `id`: segment
+    kAskControl,  // of what was executed before the path, for `segment`
+    kEnter,       // `id`: function
+    kLeave,       // the same
+    kJoin,        // into the slot `id`
   };
-  static constexpr std::uint8_t kAsked = 255;
-  static constexpr std::uint32_t kNoEdge = ~0u;
 
   Kind kind{};
   std::uint8_t execution{};  // which of the path's has its words
-  std::uint8_t activation{};
-  std::uint8_t control{};  // its number, or kAsked: found by what was executed before the path …
-  bool branches{};
-  bool marks{};                          // its branch may control what comes after the path
-  const FlowSegment* segment = nullptr;  // … that this segment depends on
-  std::span<LiveItem> items;
-  FlowList from;                 // of its branch or result
-  std::uint32_t edge = kNoEdge;  // its phis
+  std::uint8_t control{};
+  std::uint8_t decides{};  // the number of the control that comes of it
+  std::uint32_t ordinal{};
+  std::uint32_t id{};
+  LiveItem* item = nullptr;
+  const FlowSegment* segment = nullptr;
+  FlowList from;
+};
+
+// A branch that may control what comes after the path.
+struct PathMark {
   std::uint32_t block{};
-  std::uint32_t id{};  // segment
-  std::uint32_t function{};
-  std::uint32_t registers{};  // of a function that is called, with the spare one
-  std::uint32_t parameters{};
-  std::uint32_t step{};     // of the thread, from the path's first on
-  std::uint32_t ordinal{};  // the same
+  std::uint32_t step{};
+  std::uint8_t control{};
 };
 
 // Executions that come one after another again and again (flow/paths.h).
 struct Path {
   static constexpr std::uint32_t kAnyBlock = ~0u;
-  static constexpr std::size_t kLongest = 16;    // executions
-  static constexpr std::size_t kMostSteps = 48;  // which are fewer than 255 controls
-  static constexpr std::size_t kDeepest = 4;     // activations
+  static constexpr std::size_t kLongest = 16;  // executions
+  static constexpr std::size_t kMostSteps = 48;
+  static constexpr std::size_t kMostControls = 2 * kMostSteps + 1;  // fewer than 255
+  static constexpr std::size_t kDeepest = 4;                        // activations
+  static constexpr std::uint8_t kAsked = 255;
 
   const Path* next = nullptr;            // of those that begin with the same shape
   const FlowSegment* pending = nullptr;  // whose call it begins with; nullptr: with a segment
   std::uint32_t from{};                  // the block before it, where that matters
   std::uint32_t count{};                 // of executions
-  std::array<ShapeId, kLongest> shapes{};
+  std::uint32_t known{};  // of shapes; there may be one more, which must come after the path
+  std::array<ShapeId, kLongest + 1> shapes{};
   std::uint32_t mark_count{};
   std::uint32_t step_count{};  // of the thread
   std::uint32_t events{};
-  std::array<std::uint32_t, kDeepest> registers{};  // where those of each activation begin
-  std::vector<PathStep> steps;
+  std::uint32_t slots{};
+  std::vector<PathOp> ops;
+  std::vector<PathMark> marks;
   std::uint8_t last{};                 // its last control, or kAsked: …
   const FlowSegment* asked = nullptr;  // … that of this segment
   const FlowSegment* end = nullptr;    // its last segment …
@@ -238,7 +241,6 @@ class FlowPrograms {
   static constexpr std::uint32_t kMaxBlocks = 1u << 20;
   static constexpr std::uint32_t kMostBefore = 16;  // segments that the round of a loop implies
   static constexpr std::size_t kMostPaths = 6;      // that begin with the same segment
-  static constexpr std::uint32_t kMostPathRegisters = 1024;  // of the activations that one calls
 
   // `choices`: a phi may be something although all of its sources are nothing.
   FlowPrograms(const Catalog& catalog, bool choices) : catalog_(catalog), choices_(choices) {}
@@ -294,6 +296,7 @@ class FlowPrograms {
 
  private:
   friend class PathCompiler;
+  friend class PathReducer;
 
   // Registers of a function that something may get into; those beyond are not registers.
   using Carriers = std::vector<bool>;
@@ -309,6 +312,9 @@ class FlowPrograms {
   Carriers find_carriers(FunctionId id) const;
   FlowList registers(const Sources& sources, const Carriers& carriers);
   FlowList list(const std::vector<std::uint32_t>& numbers);
+  std::span<LiveItem> keep(std::vector<LiveItem> items) {
+    return live_items_.emplace_back(std::move(items));
+  }
 
   const Catalog& catalog_;
   bool choices_;
