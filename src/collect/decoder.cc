@@ -298,7 +298,7 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       continue;
     }
     if (slot.shape == 0) {
-      if (flow || slot.ranges == 0) break;
+      if (slot.ranges == 0) break;
       if (!are_believable(units_.shapes()[slot.ranges]->items, record)) break;
       *to++ = Execution::of(slot.ranges, thread, record);
       record = behind(record, slot.words);

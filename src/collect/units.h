@@ -6,8 +6,8 @@
 // decision per access: an item's address is always base[k] + offset, where base is the record. An
 // address that is static is base[0], the slot's own address, plus a distance; one that depends on
 // an earlier item of the segment is flattened to the word that item came from. Only segments with
-// dynamic sizes or compare-exchange outcomes take a slower way; the former are executions where
-// nobody asks for flow.
+// compare-exchange outcomes, and with dynamic sizes where nobody takes executions, take a slower
+// way.
 //
 // Nothing that a target says is trusted: ids, counts and offsets are checked here, once, so that
 // the decoder need not.

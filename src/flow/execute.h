@@ -188,16 +188,24 @@ template <typename Client>
         if (client_.store_at_a_glance(*item, where, id, ordinal, registers, control)) continue;
       }
     }
-    access_slowly(id, registers, control, *item, where, ordinal);
+    access_slowly(id, registers, control, *item, words, ordinal);
   }
 }
 
 template <typename Client>
-void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control control,
-                                        const LiveItem& item, Address where, EventOrdinal ordinal) {
+Event FlowMachine<Client>::event_of(const LiveItem& item, ThreadId id, const std::uint64_t* words) {
   Event event = item.event;
   event.thread = id;
-  event.address = where;
+  event.address = item.offset + words[item.base];
+  if (item.size_word != 0) event.size = (words[item.size_word] - 1) & kLargestRange;
+  return event;
+}
+
+template <typename Client>
+void FlowMachine<Client>::access_slowly(ThreadId id, Tag* registers, Control control,
+                                        const LiveItem& item, const std::uint64_t* words,
+                                        EventOrdinal ordinal) {
+  const Event event = event_of(item, id, words);
   const TagList<Tag> address{registers, item.address.numbers()};
   const TagList<Tag> value{registers, item.value.numbers()};
   if (event.kind == EventKind::kRead) {
@@ -217,10 +225,7 @@ void FlowMachine<Client>::execute_slowly(ThreadId id, Thread& thread, const Live
     begin_segment(id, thread, before.id, ordinal++);
   begin_segment(id, thread, segment.id, ordinal);
   for (const LiveItem& item : std::span(segment.items, segment.item_count)) {
-    Event event = item.event;
-    event.thread = id;
-    event.address += words[item.base];
-    on(event, ++ordinal);
+    on(event_of(item, id, words), ++ordinal);
   }
 }
 

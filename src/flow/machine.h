@@ -156,8 +156,9 @@ class FlowMachine {
 
  private:
   static constexpr std::size_t kMaxDepth = 1u << 16;
-  static constexpr std::ptrdiff_t kAhead = 6;          // executions
-  static constexpr std::ptrdiff_t kSoon = 3;           // the same
+  static constexpr std::uint32_t kLargestRange = 0x7fffffffu;  // Event::size has 31 bits
+  static constexpr std::ptrdiff_t kAhead = 6;                  // executions
+  static constexpr std::ptrdiff_t kSoon = 3;                   // the same
   static constexpr std::uint32_t kSampled = 61;        // one of so many; few loops have that length
   static constexpr std::uint32_t kSampledBatches = 8;  // the same
   static constexpr std::uint64_t kFar = std::uint64_t{1} << 14;
@@ -380,8 +381,9 @@ class FlowMachine {
                      const std::uint64_t* words, EventOrdinal ordinal);
   void execute_items_here(ThreadId id, Tag* registers, Control control, std::span<LiveItem> items,
                           const std::uint64_t* words, EventOrdinal ordinal);
+  static Event event_of(const LiveItem& item, ThreadId id, const std::uint64_t* words);
   void access_slowly(ThreadId id, Tag* registers, Control control, const LiveItem& item,
-                     Address where, EventOrdinal ordinal);
+                     const std::uint64_t* words, EventOrdinal ordinal);
   void execute_slowly(ThreadId id, Thread& thread, const LiveSegment& segment,
                       const std::uint64_t* words, EventOrdinal ordinal);
   void end_segment(ThreadId id, Thread& thread);

@@ -107,7 +107,7 @@ void FlowMachine<Client>::follow(ThreadId id, Thread& thread, const Path& path,
         } else if (op.kind == PathOp::Kind::kWrite) {
           if (client_.store_at_a_glance(item, where, id, now, slots, controls[op.control])) break;
         }
-        access_slowly(id, slots, controls[op.control], item, where, now);
+        access_slowly(id, slots, controls[op.control], item, first[op.execution].words, now);
         break;
       }
       case PathOp::Kind::kBranch:

@@ -259,6 +259,7 @@ std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) 
     item.base = from.base;
     item.offset = from.event.address;
     item.kind = from.event.kind;
+    item.size_word = from.size_word;
     if (out.fits) {
       const FlowItem& flow = items_[out.flow->first_item + i];
       out.fits = flow.site == from.event.site && is_access(from.event.kind);

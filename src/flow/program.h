@@ -85,9 +85,10 @@ struct alignas(64) LiveItem {
   std::int32_t mask{};  // with its sign in front
   std::uint32_t context{};
   std::uint64_t moment{};
-  Event event;             // as in ShapeItem
-  Address sampled{};       // an address of it
-  std::uint32_t led_to{};  // the client's
+  Event event;                // as in ShapeItem
+  std::uint32_t size_word{};  // as there
+  Address sampled{};          // an address of it
+  std::uint32_t led_to{};     // the client's
 };
 
 // What a client saw of an access: its own business, but for `moves`.

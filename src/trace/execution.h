@@ -17,7 +17,7 @@
 //
 // Calls of which an execution has no access are not made.
 //
-// At the access level an item may leave its size to the record (item.size_word). Everything that is
+// An item may leave its size to the record (item.size_word). Everything that is
 // not the whole execution of such a shape (locks, segments that were interrupted, accesses to no
 // bytes at all or to more than an event can tell) stays an event.
 #pragma once

@@ -160,7 +160,7 @@ class Online {
     if (units_.unit_bytes() < kManyUnits) return false;
     blocks_.turn(std::min(thread, kMaxThread));
     const Blocks::Near& near = blocks_.near_here(address);
-    if (!Blocks::is_one(near, address, item)) return false;
+    if (!Blocks::is_one(near, address, item)) return item.jumps;
     const UnitId unit = unit_of(near.cells[Blocks::cell_of(address, item.shift)]);
     return unit - std::exchange(item.led_to, unit) + kFarUnits > 2 * kFarUnits;
   }
@@ -180,7 +180,8 @@ class Online {
   void rest() { collect_when_due(); }
   // Only with the usual options accesses are done at a glance.
   void prepare(LiveItem& item) {
-    const Blocks::Place place = glances_ ? blocks_.place(item.event.size) : Blocks::Place();
+    const bool glances = glances_ && item.size_word == 0;
+    const Blocks::Place place = glances ? blocks_.place(item.event.size) : Blocks::Place();
     item.mask = place.mask;
     item.key = place.key;
     item.shift = place.shift;

@@ -111,10 +111,11 @@ class AsExecutions {
     shape.id = id;
   }
 
-  // A part of each address is in the shape.
+  // A part of each address is in the shape; the sizes of some are not.
   void add(std::vector<std::uint32_t> before, std::span<const Event> events) {
     std::vector<std::uint64_t>& words = words_.emplace_back(1, 0);
     for (const Event& event : events.subspan(1)) words.push_back(event.address - event.site);
+    for (const Event& event : events.subspan(1)) words.push_back(event.size + 1);
     const auto id = static_cast<SegmentId>(events[0].value);
     const auto [known, is_new] =
         known_.try_emplace({id, before}, static_cast<ShapeId>(shapes_.size()));
@@ -127,6 +128,10 @@ class AsExecutions {
       ShapeItem item{event, static_cast<std::uint32_t>(shape.items.size() + 1)};
       item.event.thread = 0;
       item.event.address = event.site;
+      if (id % 3 == 0) {
+        item.event.size = 0;
+        item.size_word = static_cast<std::uint32_t>(events.size() - 1 + shape.items.size() + 1);
+      }
       shape.items.push_back(item);
     }
   }
