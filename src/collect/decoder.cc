@@ -289,7 +289,6 @@ std::size_t Decoder::executions(std::span<const std::uint64_t> words, std::size_
       if (!flow) {
         if (joined.shape != 0) *to++ = Execution::of(joined.shape, thread, record);
       } else {
-        if (joined.flow.size() > static_cast<std::size_t>(room_end - to)) break;
         for (const JoinedExecution& part : joined.flow) {
           *to++ = Execution::of(part.shape, thread, record + part.shift, part.site);
         }

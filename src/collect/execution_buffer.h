@@ -12,6 +12,8 @@ namespace heddle::collect {
 class ExecutionBuffer {
  public:
   static constexpr std::size_t kRoom = 512;  // 12 KiB, and as much as their words take
+  // Of one record: it may be the last and go beyond.
+  static constexpr std::size_t kMostAtOnce = 400;
 
   Execution* data() { return executions_.data(); }
   std::size_t size() const { return used_; }
@@ -21,7 +23,8 @@ class ExecutionBuffer {
   std::span<const Execution> executions() const { return {executions_.data(), used_}; }
 
  private:
-  std::array<Execution, kRoom + 2> executions_;  // two for the places of events at the end
+  // Two for the places of events at the end.
+  std::array<Execution, kRoom + kMostAtOnce + 2> executions_;
   std::size_t used_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "collect/units.h"
 
+#include "collect/execution_buffer.h"
 #include "trace/catalog_codec.h"
 
 #include <algorithm>
@@ -279,7 +280,7 @@ class JoinedCompiler {
       }
     }
     CompiledSlot& slot = unit_.slots[number];
-    if (words_ != slot.words || joined_.flow.size() > kMostParts) return false;
+    if (words_ != slot.words || joined_.flow.size() > ExecutionBuffer::kMostAtOnce) return false;
     add_whole(slot);
     slot.first_item = static_cast<std::uint32_t>(unit_.items.size());
     slot.item_count = static_cast<std::uint32_t>(items_.size());
@@ -290,8 +291,6 @@ class JoinedCompiler {
   }
 
  private:
-  static constexpr std::size_t kMostParts = 400;
-
   bool add_segment(std::size_t number, const CompiledSlot& segment) {
     const bool has_items = segment.kind == HEDDLE_SLOT_SEGMENT && segment.simple;
     if (!has_items && segment.kind != HEDDLE_SLOT_FLOW_SEGMENT) return false;

@@ -50,7 +50,7 @@ template <typename After>
     first += count;
     client_.rest();
   }
-  if (!ends_early) return ordinal;
+  if (!ends_early || shape.always == 0) return ordinal;
   const auto is_last = [&](const LoopPart& part) { return part.end <= shape.always; };
   const auto parts = std::count_if(shape.parts.begin(), shape.parts.end(), is_last);
   return made_again(shape, record, whole, 1, shapes, ordinal, after,

@@ -77,6 +77,7 @@ class RecordedRounds {
                  std::uint64_t count)
       : loop_(loop), left_(count), gathers_(loop.round_words != 0), round_(first), record_(record) {
     for (std::size_t i = 0; i < loop.moving.size(); ++i) {
+      steps_[i] = 0;
       if (loop.moving[i].step.gathered) continue;
       const LoopWalk::Moving moving = LoopWalk::moving(loop, loop.moving[i], record);
       words_[i] = moving.address + first * moving.step;
@@ -121,8 +122,8 @@ class RecordedRounds {
   bool gathers_;
   std::uint64_t round_;
   const std::uint64_t* record_;
-  std::array<std::uint64_t, kMostWords> words_{};
-  std::array<std::uint64_t, kMostWords> steps_{};
+  std::array<std::uint64_t, kMostWords> words_;  // as many as move
+  std::array<std::uint64_t, kMostWords> steps_;  // the same
 };
 
 }  // namespace heddle

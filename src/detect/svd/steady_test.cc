@@ -201,11 +201,16 @@ class Sweeps {
     const std::uint32_t first = std::array{4u, 4u, 44u, 90u}[below(4)];
     const std::uint32_t spread = below(3) == 0 ? 24 : 4;
     const std::array arrays{below(kArrays), below(kArrays)};
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool stays = below(i == 0 ? 2 : 12) == 0;
-      items.push_back({at(arrays[below(2)], first + below(spread)), stays ? 0u : 8 * steps});
-    }
-    for (std::uint32_t times = 1 + below(3); times > 0; --times) {
+    const auto draw = [&] {
+      items.clear();
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool stays = below(i == 0 ? 2 : 12) == 0;
+        items.push_back({at(arrays[below(2)], first + below(spread)), stays ? 0u : 8 * steps});
+      }
+    };
+    draw();
+    for (std::uint32_t times = 1 + below(5); times > 0; --times) {
+      if (below(3) == 0) draw();  // what was about one place may be about two
       const std::uint32_t rounds = 1 + below(26) * (3 - steps);
       const std::size_t single = loops_.size();
       for (std::uint32_t round = 0; round < rounds; ++round) {
