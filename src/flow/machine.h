@@ -326,7 +326,6 @@ class FlowMachine {
     ThreadId thread{};
     std::uint32_t period = 1;  // how many were watched
     std::uint64_t generation{};
-    Control control{};
     std::vector<Register> uses;
     std::vector<Tag> held;  // by these
     std::array<Watched, 2> watched;

@@ -133,20 +133,20 @@ void FlowMachine<Client>::remember(ThreadId id, Rounds& rounds) {
   steady.held.clear();
   for (const Register reg : steady.uses) steady.held.push_back(rounds.frame.registers[reg]);
   steady.thread = id;
-  steady.control = rounds.frame.control;
   steady.generation = client_.generation();
 }
 
 // Whether the round, the second of its loop, which has taken its phis, is bound to do what a steady
-// one did when the loop came the last time.
+// one did when the loop came the last time. What controls it may be something else than then: the
+// client is asked anew whether its stores have anything to say about that.
 template <typename Client>
 bool FlowMachine<Client>::recall(ThreadId id, Rounds& rounds, const std::uint64_t* words,
                                  EventOrdinal ordinal) {
   const LiveSegment& live = rounds.live;
   Steady& steady = rounds.steady;
   Activation& frame = rounds.frame;
-  if (!steady.known || steady.thread != id || steady.control != frame.control ||
-      steady.generation != client_.generation() || live.before_count > 1) {
+  if (!steady.known || steady.thread != id || steady.generation != client_.generation() ||
+      live.before_count > 1) {
     return false;
   }
   update_registers(rounds);
