@@ -10,15 +10,14 @@
 
 namespace heddle {
 
-// A step of FlowMachine. Activations are numbered: 0 is the one that the path begins and ends in,
-// those that it calls come after it. So are controls: 0 is the one before the path, then come, for
-// each step, that of its statements and what its branch decides.
+// A step of FlowMachine. Controls are numbered: 0 is the one before the path, then come, for each
+// step, that of its statements and what its branch decides.
 struct PathStep {
   enum class Kind : std::uint8_t {
     kStatements,   // phis, `items`, a branch
     kEnter,        // of `function`
     kLeave,        // the same
-    kCall,         // begins `activation`, called at the end of `segment`
+    kCall,         // begins an activation, called at the end of `segment`
     kReturn,       // ends it; `segment` called it
     kLibraryCall,  // at the end of `segment`, without a segment of its own
   };
@@ -27,8 +26,7 @@ struct PathStep {
 
   Kind kind{};
   std::uint8_t execution{};  // which of the path's has its words
-  std::uint8_t activation{};
-  std::uint8_t control{};  // its number, or kAsked: found by what was executed before the path …
+  std::uint8_t control{};    // its number, or kAsked: found by what was executed before the path …
   bool branches{};
   bool marks{};                          // its branch may control what comes after the path
   const FlowSegment* segment = nullptr;  // … that this segment depends on

@@ -60,7 +60,6 @@ class PathCompiler {
     PathStep& step = all_.emplace_back();
     step.kind = kind;
     step.execution = static_cast<std::uint8_t>(path_.count);
-    step.activation = static_cast<std::uint8_t>(activations_.size() - 1);
     step.ordinal = events_;
     step.step = steps_;
     return step;
