@@ -30,7 +30,9 @@ void Blocks::missed(ThreadId thread) {
   NearPages& nearest = *nearest_[thread];
   const std::size_t count = nearest.pages.size();
   if (++nearest.missed < 4 * count || count >= kMostNear) return;
+  bytes_ -= nearest.bytes();
   nearest = {std::vector<Near>(4 * count), 0};
+  bytes_ += nearest.bytes();
   go_to(thread);
 }
 
@@ -99,7 +101,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   } else {
     missed(thread);
   }
-  Near& near = near_[number & near_mask_];
+  Near& near = near_[near_place(number)];
   near.begin = number << kPageShift;
   near.key = near.begin + (std::uint64_t{page.shift} << kKeyShift);
   near.cells = page.planes[plane].cells.get();
@@ -198,6 +200,7 @@ void Blocks::drop(ThreadId thread) {
   if (thread >= gone_.size()) gone_.resize(thread + 1, false);
   gone_[thread] = true;
   if (thread >= nearest_.size() || nearest_[thread] == nullptr) return;
+  bytes_ -= nearest_[thread]->bytes();
   nearest_[thread] = nullptr;
   if (current_ == thread) current_ = ~0u;
   if (planes_of_[thread] > pages_.size() / 8) drop_idle_planes();

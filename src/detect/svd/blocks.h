@@ -68,7 +68,10 @@ struct Cell {
     return std::bit_cast<Cell>(next << 7 | (std::bit_cast<std::uint32_t>(*this) & 0x60) | kind);
   }
   void set(BlockState next) { state = static_cast<std::uint32_t>(next) & 7; }
-  bool operator==(const Cell&) const = default;
+  // As one word, which compilers do not make of a comparison of its parts.
+  friend bool operator==(Cell a, Cell b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  }
 };
 static_assert(sizeof(Cell) == 4);
 
@@ -163,14 +166,14 @@ class Blocks {
   Near* near_of_one(ThreadId thread, Address address, std::uint32_t size) {
     if (thread != current_) go_to(thread);
     const std::uint64_t number = address >> kPageShift;
-    Near& near = near_[number & near_mask_];
+    Near& near = near_[near_place(number)];
     return near.begin == number << kPageShift && ((address | size) & (size - 1)) == 0 &&
                    (near.one_cell & size) != 0
                ? &near
                : nullptr;
   }
   // Where an access of the current thread may be.
-  Near& near_here(Address address) { return near_[address >> kPageShift & near_mask_]; }
+  Near& near_here(Address address) { return near_[near_place(address >> kPageShift)]; }
   // What is the same for all accesses of a size: an address and `mask` is the page's if the access
   // is aligned; it is one cell of pages with this shift.
   struct Place {
@@ -204,7 +207,7 @@ class Blocks {
   // An access of the current thread will need the cell of this address, and maybe that of another
   // thread.
   [[gnu::always_inline]] void expect(Address address) const {
-    const Near& near = near_[address >> kPageShift & near_mask_];
+    const Near& near = near_[near_place(address >> kPageShift)];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     __builtin_prefetch(near.cells + number);
@@ -216,7 +219,7 @@ class Blocks {
   // to be told.
   template <typename Visit>
   [[gnu::always_inline]] void for_cells_at(Address address, Visit visit) const {
-    const Near& near = near_[address >> kPageShift & near_mask_];
+    const Near& near = near_[near_place(address >> kPageShift)];
     if ((address & ~(kPageBytes - 1)) != near.begin) return;
     const std::uint64_t number = cell_of(near, address);
     visit(near.cells[number]);
@@ -300,7 +303,7 @@ class Blocks {
   }
 
   bool gone(ThreadId thread) const { return thread < gone_.size() && gone_[thread]; }
-  // Of all planes.
+  // Of all planes, and of large tables of what is near.
   std::size_t bytes() const { return bytes_; }
   // Of the program's memory, in whole pages.
   std::size_t touched() const { return pages_.size() << kPageShift; }
@@ -313,21 +316,28 @@ class Blocks {
   static constexpr unsigned kWordShift = 3;
   static constexpr std::uint64_t kMaxBytesPerAccess = 1u << 18;
   static constexpr std::size_t kFewNear = 512;
-  static constexpr std::size_t kMostNear = 2048;
+  static constexpr std::size_t kMostNear = 8192;
   static constexpr std::size_t kMuch = 16u << 20;  // less is not worth giving back
 
-  // The pages that a thread used lately, by their lowest bits: few at first, more for a thread that
-  // comes back to others again and again.
+  // The pages that a thread used lately, by their numbers' bits: few at first, more for a thread
+  // that comes back to others again and again.
   struct NearPages {
     std::vector<Near> pages = std::vector<Near>(kFewNear);
     std::size_t missed = 0;  // that were known and not near, since there are so many
 
-    Near& at(std::uint64_t number) { return pages[number & (pages.size() - 1)]; }
+    Near& at(std::uint64_t number) { return pages[spread(number) & (pages.size() - 1)]; }
+    // Beyond what every thread has.
+    std::size_t bytes() const { return (pages.size() - kFewNear) * sizeof(Near); }
   };
+  // Pages that are a large power of two apart, as the halves of an array often are, must not have
+  // the same place.
+  static std::uint64_t spread(std::uint64_t number) { return number ^ number >> 9; }
+  static_assert(kFewNear == 1u << 9);
+  std::uint64_t near_place(std::uint64_t number) const { return spread(number) & near_mask_; }
 
   Near& page(ThreadId thread, std::uint64_t number) {
     if (thread != current_) go_to(thread);
-    Near& near = near_[number & near_mask_];
+    Near& near = near_[near_place(number)];
     return near.begin == number << kPageShift ? near : find(thread, number);
   }
   void go_to(ThreadId thread);
