@@ -27,6 +27,15 @@ constexpr std::uint32_t kArrays = 4;
 constexpr Address kFirst = 0x10000 - 8 * 40;
 constexpr Address kApart = 0x4000 + 8 * 4;
 
+ShapeItem item_of(EventKind kind, SiteId site, std::uint32_t base) {
+  ShapeItem item;
+  item.event.kind = kind;
+  item.event.site = site;
+  item.event.size = 8;
+  item.base = base;
+  return item;
+}
+
 class Sweeps {
  public:
   explicit Sweeps(unsigned seed) : random_(seed) {
@@ -109,14 +118,6 @@ class Sweeps {
   }
   static Address at(std::uint32_t array, std::uint32_t element) {
     return kFirst + array * kApart + Address{8} * element;
-  }
-  static ShapeItem item_of(EventKind kind, SiteId site, std::uint32_t base) {
-    ShapeItem item;
-    item.event.kind = kind;
-    item.event.site = site;
-    item.event.size = 8;
-    item.base = base;
-    return item;
   }
   RecordShape* segment(SegmentId id) {
     auto shape = std::make_unique<RecordShape>();
@@ -253,6 +254,62 @@ TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
     violations += expected.violations.size();
   }
   EXPECT_GT(violations, std::size_t{kSeeds});
+}
+
+// A loop stores a value that was read before it. When the loop comes again, to memory that looks as
+// the first did, the value's unit has ended: what is stored now begins units.
+TEST(SteadyRounds, OfAUnitThatHasEndedAreNotRemembered) {
+  const Trace trace = trace_from_text(R"(
+site 1 @1 kind=r
+site 2 @2 kind=w
+site 3 @3 kind=w
+site 4 @4 kind=r
+function 1 f registers=3
+segment 1 in f block=0 index=0
+  access @#1 %1
+  access @#2 value=(%1)
+  ends fall
+segment 2 in f block=1 index=0 parents=1
+  access @#3 value=(%1)
+  ends branch from=()
+segment 3 in f block=2 index=0
+  access @#4 %2
+  ends fall
+t0: segment 1
+)");
+  const auto shape = [](SegmentId id, std::vector<ShapeItem> items) {
+    RecordShape out;
+    out.kind = RecordShape::Kind::kSegment;
+    out.id = id;
+    out.items = std::move(items);
+    return out;
+  };
+  const RecordShape computes =
+      shape(1, {item_of(EventKind::kRead, 1, 1), item_of(EventKind::kWrite, 2, 2)});
+  const RecordShape stores = shape(2, {item_of(EventKind::kWrite, 3, 1)});
+  const RecordShape looks = shape(3, {item_of(EventKind::kRead, 4, 1)});
+  const std::array shapes{static_cast<const RecordShape*>(nullptr), &computes, &stores, &looks};
+  constexpr Address kInput = 0x1000;
+  constexpr Address kComputedValue = 0x1008;
+  std::deque<std::vector<Address>> words;
+  std::vector<Execution> executions;
+  const auto add = [&](ShapeId id, ThreadId thread, std::vector<Address> addresses) {
+    addresses.insert(addresses.begin(), 0);
+    executions.push_back(
+        Execution::of(id, thread, words.emplace_back(std::move(addresses)).data()));
+  };
+  const auto loop = [&](Address from) {
+    for (Address i = 0; i < 12; ++i) add(2, 0, {from + 8 * i});
+  };
+  add(1, 0, {kInput, kComputedValue});
+  loop(0x2000);
+  loop(0x2100);
+  add(3, 1, {kComputedValue});
+  add(3, 0, {kComputedValue});  // which the other thread has seen: the unit ends
+  loop(0x2200);
+  const Outcome expected = Examined(trace.catalog, OnlineOptions()).events(executions, shapes);
+  EXPECT_EQ(expected.ended, 1u);
+  EXPECT_EQ(Examined(trace.catalog, OnlineOptions()).executions(executions, shapes), expected);
 }
 
 }  // namespace
