@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace heddle::svd {
 namespace {
@@ -111,25 +114,43 @@ std::vector<LogGroup> ExaminationLog::groups() const {
   return out;
 }
 
+// To whoever reads the log, several reads of a variable in one line are one. Where lines are not
+// known, every access is a statement of its own.
 std::vector<LogStatement> ExaminationLog::statements() const {
-  std::map<SiteId, LogStatement> by_site;
+  using Statement = std::tuple<std::string, std::uint32_t, std::string, std::string, SiteId>;
+  struct Entries {
+    std::map<SiteId, Reads> reads;
+    std::map<std::pair<SiteId, SiteId>, LogGroup> groups;  // by the two writes
+  };
+  std::map<Statement, Entries> all;
   for (const auto& [key, group] : groups_) {
-    const SiteId site = std::get<0>(key);
-    const Reads& reads = reads_.at(site);
-    LogStatement& statement = by_site[site];
-    statement.own_reads = reads.own;
-    statement.all_reads = reads.all;
-    statement.foreign_reads += group.count;
-    statement.groups.push_back(rank(group, reads));
+    const auto [site, remote, local] = key;
+    const Place& place = group.read.place;
+    Entries& entries = all[{place.file, place.line, place.function, group.read.variable.name,
+                            place.line == 0 ? site : 0}];
+    entries.reads[site] = reads_.at(site);
+    const auto [same, is_new] = entries.groups.try_emplace({remote, local}, group);
+    if (!is_new) same->second.count += group.count;
   }
   std::vector<LogStatement> out;
-  for (auto& [site, statement] : by_site) {
+  for (const auto& [where, entries] : all) {
+    Reads reads;
+    for (const auto& [site, of_site] : entries.reads) {
+      reads.own += of_site.own;
+      reads.all += of_site.all;
+    }
+    LogStatement& statement = out.emplace_back();
+    statement.own_reads = reads.own;
+    statement.all_reads = reads.all;
+    for (const auto& [writes, group] : entries.groups) {
+      statement.foreign_reads += group.count;
+      statement.groups.push_back(rank(group, reads));
+    }
     std::stable_sort(
         statement.groups.begin(), statement.groups.end(), [](const LogGroup& a, const LogGroup& b) {
           return a.suspicion != b.suspicion ? a.suspicion > b.suspicion : a.count > b.count;
         });
     statement.suspicion = statement.groups.front().suspicion;
-    out.push_back(std::move(statement));
   }
   std::stable_sort(out.begin(), out.end(), [](const LogStatement& a, const LogStatement& b) {
     return a.suspicion > b.suspicion;

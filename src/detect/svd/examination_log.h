@@ -39,7 +39,7 @@ struct LogGroup {
   double suspicion = 0;         // 0 … 1
 };
 
-// All entries of one reading statement.
+// All entries of one reading statement: of a variable in a line.
 struct LogStatement {
   std::vector<LogGroup> groups;     // most suspicious first, then most frequent
   std::uint64_t foreign_reads = 0;  // times it read another thread's write

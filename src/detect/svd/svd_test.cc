@@ -319,6 +319,19 @@ TEST(ExaminationLog, AReadWithoutAnEarlierLocalWriteComesLast) {
   EXPECT_EQ(statements[1].suspicion, 0);
 }
 
+TEST(ExaminationLog, SeveralReadsInALineAreOneStatement) {
+  const std::vector<LogStatement> statements = log_of(
+      "t1: w a @q.c:1\nt2: r a @q.c:2:5\nt2: r a @q.c:2:20\nt2: r a @q.c:3\n"
+      "t2: w a @q.c:4\nt2: r a @q.c:2:20\n");
+  ASSERT_EQ(statements.size(), 2u);
+  EXPECT_EQ(statements[0].groups[0].read.place.line, 2u);
+  ASSERT_EQ(statements[0].groups.size(), 1u);
+  EXPECT_EQ(statements[0].foreign_reads, 2u);
+  EXPECT_EQ(statements[0].own_reads, 1u);
+  EXPECT_EQ(statements[0].all_reads, 3u);
+  EXPECT_EQ(statements[1].foreign_reads, 1u);
+}
+
 TEST(ExaminationLog, FreedMemoryIsForgotten) {
   EXPECT_TRUE(log_of("t1: w a @q.c:1\nt1: free a:8\nt2: alloc a:8\nt2: r a @q.c:2\n").empty());
 }
