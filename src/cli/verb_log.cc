@@ -36,18 +36,25 @@ std::string thread_title(const Step& step) {
 }
 
 void print_step(const Step& step, report::SourceText& source) {
+  const Place& line = own_line(step);
   fmt::print("     {}  {:<18} {:<24} {}\n", step.role, printable(thread_title(step)),
-             printable(report::place(step.place)), source.line(step.place.file, step.place.line));
+             printable(report::place(line)), source.line(line.file, line.line));
+}
+
+// " in Cache::put", or of a place in a library " in std::find (stl_algo.h:10)".
+std::string function_of(const Step& read) {
+  if (read.place.function.empty()) return "";
+  const std::string function = " in " + report::short_function(read.place.function);
+  return printable(&own_line(read) == &read.place
+                       ? function
+                       : fmt::format("{} ({})", function, report::place(read.place)));
 }
 
 void print_statement(std::size_t number, const svd::LogStatement& statement,
                      report::SourceText& source) {
   const svd::LogGroup& first = statement.groups.front();
   fmt::print("{:3}. `{}` read at {}{}\n", number, printable(first.read.variable.name),
-             printable(report::place(first.read.place)),
-             first.read.place.function.empty()
-                 ? ""
-                 : " in " + printable(report::short_function(first.read.place.function)));
+             printable(report::place(own_line(first.read))), function_of(first.read));
   fmt::print("     read another thread's value {} of {} times, its own thread's {} times\n",
              statement.foreign_reads, statement.all_reads, statement.own_reads);
   if (!first.local.role.empty()) print_step(first.local, source);

@@ -66,6 +66,13 @@ struct Step {
   std::string note;  // "lets go of m", "writes the input of this unit", …
 };
 
+// Not the program's own: headers and sources of the compiler and of system libraries.
+bool in_library(const Place& place);
+
+// The innermost line of the program's own on the way to the step: of an access inside a library,
+// the call that led there. Where there is none, the place of the step.
+const Place& own_line(const Step& step);
+
 struct Finding {
   FindingKind kind{};
   FindingLabel label = FindingLabel::kObserved;

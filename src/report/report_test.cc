@@ -161,6 +161,20 @@ TEST(Words, FunctionsAreShownWithoutParameters) {
   EXPECT_EQ(short_function("main"), "main");
 }
 
+TEST(Words, LongTemplateArgumentsAreLeftOut) {
+  EXPECT_EQ(short_function("Stack<int>::push(int)"), "Stack<int>::push");
+  EXPECT_EQ(short_function("std::_Rb_tree<int, std::pair<int const, int>, std::less<int>>::find"),
+            "std::_Rb_tree<…>::find");
+  EXPECT_EQ(short_function("std::_Rb_tree_iterator<std::pair<int const, std::vector<int>>> "
+                           "std::_Rb_tree<int>::_M_emplace<int const&>(int const&)"),
+            "std::_Rb_tree<int>::_M_emplace<int const&>");
+  EXPECT_EQ(short_function("std::ostream& std::operator<< <std::char_traits<char>>(std::ostream&)"),
+            "std::operator<< <std::char_traits<char>>");
+  EXPECT_EQ(short_function("Text::operator unsigned long() const"), "Text::operator unsigned long");
+  EXPECT_EQ(short_function("bool Less::operator<=><Text>(Text) const"), "Less::operator<=><Text>");
+  EXPECT_EQ(short_function("unfinished<int, std::pair<int, std::vector<int>"), "unfinished<…>");
+}
+
 TEST(Json, HasTheSameContent) {
   const auto out = nlohmann::json::parse(json(findings_of(kShop), {{"trace", "shop.txt"}}));
   EXPECT_EQ(out["schema"], kSchema);

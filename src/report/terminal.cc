@@ -107,17 +107,20 @@ class Printer {
     out_ += second + "\n\n";
   }
 
+  enum NotePlace { kBeside, kBelow };
+
   // What stands in a column: place, text of the line, value; the note beside it, or below where
-  // that would cost text.
+  // that is wanted or would cost text.
   struct Cell {
     std::string line;
     std::string below;
     std::size_t width() const { return std::max(width_of(line), width_of(below)); }
   };
 
-  Cell cell(const Step& step, std::size_t width) {
-    const std::string where = place(step.place);
-    const std::string& text = source_.line(step.place.file, step.place.line);
+  Cell cell(const Step& step, std::size_t width, NotePlace wanted = kBeside) {
+    const Place& line = own_line(step);
+    const std::string where = place(line);
+    const std::string& text = source_.line(line.file, line.line);
     const bool shows_line = is_access(step.kind) || step.note.empty() || !step.role.empty();
     std::string head = shows_line && !text.empty() ? text : deed(step);
     const std::size_t indent = where.empty() ? 0 : width_of(where) + 2;
@@ -126,7 +129,8 @@ class Printer {
     const std::string note = is_access(step.kind) ? step.note : std::string();
     const std::string both = number + (number.empty() || note.empty() ? "" : ", ") + note;
     if (both.empty()) return {cut(head, width), ""};
-    if (note.empty() || width_of(head) + width_of(both) + 2 <= width) {
+    const bool fits = wanted == kBeside && width_of(head) + width_of(both) + 2 <= width;
+    if (note.empty() || fits) {
       const std::size_t room = width > width_of(both) + 3 ? width - width_of(both) - 2 : width;
       return {cut(head, room) + "  " + both, ""};
     }
@@ -177,9 +181,7 @@ class Printer {
         if (step.thread != thread) continue;
         if (titles.size() == wanted.size()) titles.push_back(thread_title(step));
         widest = std::max(widest, cell(step, for_columns - around).width());
-        Step bare = step;
-        if (is_access(step.kind)) bare.note.clear();
-        narrowest = std::max(narrowest, cell(bare, for_columns - around).width());
+        narrowest = std::max(narrowest, cell(step, for_columns - around, kBelow).width());
       }
       wanted.push_back(widest);
       needed.push_back(narrowest);

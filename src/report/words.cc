@@ -146,21 +146,87 @@ std::string value(const Step& step, bool with_verb) {
   return with_verb && step.kind == EventKind::kWrite ? "writes " + text : "= " + text;
 }
 
+namespace {
+
+constexpr std::string_view kOperator = "operator";
+constexpr std::size_t kLongestArguments = 24;
+
+// Where a name ends that is `operator` and signs, like operator<<; 0 where none begins.
+std::size_t end_of_operator(std::string_view text, std::size_t at) {
+  if (!text.substr(at).starts_with(kOperator)) return 0;
+  std::size_t end = at + kOperator.size();
+  while (end < text.size() && std::string_view("<>=-").find(text[end]) != std::string_view::npos)
+    ++end;
+  return end;
+}
+
+// The '>' that belongs to the '<' at `open`, or the end of the text.
+std::size_t end_of_arguments(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    if (const std::size_t end = end_of_operator(text, at); end != 0) at = end;
+    if (at >= text.size()) break;
+    if (text[at] == '<') ++depth;
+    if (text[at] == '>' && text[at - 1] != '-' && --depth == 0) return at;
+  }
+  return text.size();
+}
+
+// Long template arguments become an ellipsis.
+std::string without_long_arguments(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t sign = end_of_operator(text, at); sign != 0) {
+      out += text.substr(at, sign - at);
+      at = sign;
+    } else if (text[at] != '<') {
+      out += text[at++];
+    } else {
+      const std::size_t end = end_of_arguments(text, at);
+      const std::string_view arguments = text.substr(at + 1, end - at - 1);
+      out += arguments.size() > kLongestArguments ? "<…>" : text.substr(at, end + 1 - at);
+      at = std::min(end + 1, text.size());
+    }
+  }
+  return out;
+}
+
+// The parameters are the last group of parentheses at the outermost level.
+std::string_view without_parameters(std::string_view text) {
+  const std::size_t end = text.rfind(')');
+  if (end == std::string_view::npos) return text;
+  int depth = 0;
+  for (std::size_t at = end + 1; at-- > 0;) {
+    if (text[at] == ')') ++depth;
+    if (text[at] == '(' && --depth == 0) return at == 0 ? text : text.substr(0, at);
+  }
+  return text;
+}
+
+// A template's name begins with its result's type: what is before the last blank outside of
+// brackets.
+std::string_view without_result(std::string_view text) {
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (depth == 0 && end_of_operator(text, at) != 0) break;
+    if (text[at] == '<' || text[at] == '(' || text[at] == '{') ++depth;
+    if (text[at] == '>' || text[at] == ')' || text[at] == '}') --depth;
+    if (depth == 0 && text[at] == ' ') begin = at + 1;
+  }
+  return text.substr(begin);
+}
+
+}  // namespace
+
 std::string short_function(std::string_view name) {
   constexpr std::string_view kUnnamed[] = {"(anonymous namespace)::", "(anonymous)::"};
   std::string out(name);
   for (const std::string_view part : kUnnamed) {
     for (std::size_t at; (at = out.find(part)) != std::string::npos;) out.erase(at, part.size());
   }
-  // The parameters are the last group of parentheses at the outermost level.
-  const std::size_t end = out.rfind(')');
-  if (end == std::string::npos) return out;
-  int depth = 0;
-  for (std::size_t at = end + 1; at-- > 0;) {
-    if (out[at] == ')') ++depth;
-    if (out[at] == '(' && --depth == 0) return at == 0 ? out : out.substr(0, at);
-  }
-  return out;
+  const std::string shorter(without_long_arguments(without_parameters(out)));
+  return std::string(without_result(shorter));
 }
 
 std::string place(const Place& where) {

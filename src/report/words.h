@@ -20,7 +20,7 @@ std::string deed(const Step& step);
 // empty when unknown.
 std::string value(const Step& step, bool with_verb = true);
 
-// Without parameters and unnamed namespaces: "Shop::sell" for
+// Without result, parameters, unnamed namespaces and long template arguments: "Shop::sell" for
 // "(anonymous namespace)::Shop::sell(int)".
 std::string short_function(std::string_view name);
 

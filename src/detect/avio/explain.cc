@@ -58,14 +58,7 @@ std::optional<std::uint64_t> RecentValues::at(EventOrdinal ordinal) const {
 
 void Explainer::on(const Event& event, EventOrdinal ordinal) {
   if (event.kind == EventKind::kFork || event.kind == EventKind::kJoin) {
-    if (event.value >= lives_.size()) lives_.resize(event.value + 1);
-    Life& child = lives_[event.value];
-    if (event.kind == EventKind::kFork) {
-      child = {event.thread, 0, ordinal, kNoEvent};
-    } else {
-      child.joined_by = event.thread;
-      child.joined = ordinal;
-    }
+    lives_.on(event, ordinal);
     return;
   }
   contexts_.on(event, ordinal);
@@ -103,10 +96,7 @@ bool Explainer::by_order_of_threads(const Finding& finding) const {
   const Step& p = finding.steps[0];
   const Step& r = finding.steps[1];
   const Step& i = finding.steps[2];
-  if (r.thread >= lives_.size()) return false;
-  const Life& life = lives_[r.thread];
-  return life.parent == p.thread && life.joined_by == p.thread && life.forked != kNoEvent &&
-         life.forked > p.ordinal && life.joined < i.ordinal;
+  return lives_.lies_between(r.thread, p.thread, p.ordinal, i.ordinal);
 }
 
 Step Explainer::step(const Triple& triple, const Touch& touch, const char* role) const {

@@ -9,6 +9,7 @@
 #include "detect/avio/finder.h"
 #include "detect/avio/invariants.h"
 #include "finding/describe.h"
+#include "order/thread_lives.h"
 #include "trace/catalog.h"
 
 #include <array>
@@ -72,11 +73,7 @@ class Explainer {
   Contexts contexts_;
   Describer describer_;
   RecentValues values_;
-  struct Life {
-    ThreadId parent = 0, joined_by = 0;
-    EventOrdinal forked = kNoEvent, joined = kNoEvent;
-  };
-  std::vector<Life> lives_;  // by thread
+  ThreadLives lives_;
   // Locks that the describer has last seen acquired at this site: it learns nothing more there.
   struct NamedLock {
     Address lock = 0;

@@ -47,10 +47,7 @@ const Place* own_line(const std::vector<Place>& stack) {
   for (const Place& frame : stack) {
     if (frame.line == 0 || is_way_to_abort(frame.function)) continue;
     if (first == nullptr) first = &frame;
-    if (!frame.file.starts_with("/usr/") && !frame.file.starts_with("../sysdeps/") &&
-        !frame.file.starts_with("./nptl/")) {
-      return &frame;
-    }
+    if (!in_library(frame)) return &frame;
   }
   return first;
 }

@@ -24,6 +24,7 @@ void ExaminationLog::on(std::span<const Event> batch, EventOrdinal first) {
   for (const Event& event : batch) {
     const EventOrdinal ordinal = first++;
     narrator_.on(event);
+    lives_.on(event, ordinal);
     const bool fresh = event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
     if (!is_access(event.kind) && !fresh) continue;
     const std::uint64_t bytes = fresh ? event.value : event.size;
@@ -77,6 +78,9 @@ void ExaminationLog::read(const Event& event, EventOrdinal ordinal, std::uint64_
   const bool overwrote = local != writers.end();
   const Key key{event.site, writers.front().site, overwrote ? local->site : 0};
   LogGroup& group = groups_[key];
+  group.by_order_of_threads =
+      group.by_order_of_threads && overwrote &&
+      lives_.lies_between(writers.front().thread, event.thread, local->ordinal, ordinal);
   if (group.count++ != 0) return;
   group.read = narrator_.step(narrator_.witness(event, ordinal), "I");
   group.remote = narrator_.step(writers.front(), "R");
@@ -99,9 +103,9 @@ LogGroup ExaminationLog::rank(const LogGroup& group, const Reads& reads) {
   LogGroup ranked = group;
   ranked.own_reads = reads.own;
   ranked.all_reads = reads.all;
-  const bool overwrote = !group.local.role.empty();
+  const bool may_be_meant = !group.local.role.empty() && !group.by_order_of_threads;
   ranked.suspicion =
-      overwrote ? static_cast<double>(reads.own + 1) / static_cast<double>(reads.all + 1) : 0;
+      may_be_meant ? static_cast<double>(reads.own + 1) / static_cast<double>(reads.all + 1) : 0;
   return ranked;
 }
 
@@ -130,7 +134,9 @@ std::vector<LogStatement> ExaminationLog::statements() const {
                             place.line == 0 ? site : 0}];
     entries.reads[site] = reads_.at(site);
     const auto [same, is_new] = entries.groups.try_emplace({remote, local}, group);
-    if (!is_new) same->second.count += group.count;
+    if (is_new) continue;
+    same->second.count += group.count;
+    same->second.by_order_of_threads &= group.by_order_of_threads;
   }
   std::vector<LogStatement> out;
   for (const auto& [where, entries] : all) {

@@ -8,14 +8,16 @@
 //
 // Most such reads are honest communication. What makes one suspicious is that the same statement,
 // in other instances, reads back its own thread's write: a variable that is meant to be private. So
-// groups are ranked by how often the statement read its own thread's value, in proportion; a
-// statement that never does, or a read without an earlier local write, comes last.
+// groups are ranked by how often the statement read its own thread's value, in proportion. Last
+// come reads without an earlier local write, and those of what a thread left behind that the reader
+// started after its own write and joined before it read: no schedule makes that different.
 //
 // One pass; memory follows the number of locations written by some thread.
 #pragma once
 
 #include "detect/witness.h"
 #include "finding/finding.h"
+#include "order/thread_lives.h"
 #include "trace/catalog.h"
 #include "trace/event.h"
 
@@ -33,10 +35,11 @@ struct LogGroup {
   Step read;    // s, its first instance
   Step remote;  // the write it saw
   Step local;   // the thread's own write that was destroyed; role empty when there was none
-  std::uint64_t count = 0;      // instances of this triple of statements
-  std::uint64_t own_reads = 0;  // times the statement read its own thread's write
-  std::uint64_t all_reads = 0;  // times the statement read anything that somebody wrote
-  double suspicion = 0;         // 0 … 1
+  std::uint64_t count = 0;          // instances of this triple of statements
+  std::uint64_t own_reads = 0;      // times the statement read its own thread's write
+  std::uint64_t all_reads = 0;      // times the statement read anything that somebody wrote
+  bool by_order_of_threads = true;  // in every instance R's thread lived between P and I
+  double suspicion = 0;             // 0 … 1
 };
 
 // All entries of one reading statement: of a variable in a line.
@@ -75,6 +78,7 @@ class ExaminationLog {
 
   unsigned block_shift_;
   Narrator narrator_;
+  ThreadLives lives_;
   absl::flat_hash_map<std::uint64_t, Writers> blocks_;
   absl::flat_hash_map<SiteId, Reads> reads_;
   std::map<Key, LogGroup> groups_;

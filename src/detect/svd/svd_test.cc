@@ -332,6 +332,20 @@ TEST(ExaminationLog, SeveralReadsInALineAreOneStatement) {
   EXPECT_EQ(statements[1].foreign_reads, 1u);
 }
 
+TEST(ExaminationLog, WhatAJoinedThreadLeftComesLast) {
+  const std::string shared = "t2: w b @q.c:4\nt0: w b @q.c:5\nt2: r b @q.c:6\nt2: r b @q.c:6\n";
+  const std::vector<LogStatement> joined = log_of("t0: w a @q.c:1\nt0: fork t1\nt1: w a @q.c:2\n" +
+                                                  shared + "t0: join t1\nt0: r a @q.c:3\n");
+  ASSERT_EQ(joined.size(), 2u);
+  EXPECT_EQ(joined[0].groups[0].read.place.line, 6u);
+  EXPECT_EQ(joined[1].suspicion, 0);
+  // The same read while the thread may still be at work.
+  const std::vector<LogStatement> at_work =
+      log_of("t0: w a @q.c:1\nt0: fork t1\nt1: w a @q.c:2\n" + shared + "t0: r a @q.c:3\n");
+  ASSERT_EQ(at_work.size(), 2u);
+  EXPECT_GT(at_work[1].suspicion, 0);
+}
+
 TEST(ExaminationLog, FreedMemoryIsForgotten) {
   EXPECT_TRUE(log_of("t1: w a @q.c:1\nt1: free a:8\nt2: alloc a:8\nt2: r a @q.c:2\n").empty());
 }
