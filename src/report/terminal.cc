@@ -289,7 +289,7 @@ class Printer {
       }
       if (!held.empty()) add(held);
     }
-    if (!text.empty()) out_ += "\n" + paint(text, "2");
+    if (!text.empty()) out_ += (finding.notes.empty() ? "" : "\n") + paint(text, "2");
   }
 
   const TerminalOptions& options_;

@@ -1,5 +1,5 @@
 // Definitions 1–3 of svd-2005 and the strict 2PL check, written naively on explicit sets of arcs:
-// the twin of offline.h. For tests.
+// the twin of offline.h. Definition 4 is in serializable.h. For tests.
 #pragma once
 
 #include "detect/svd/offline.h"
