@@ -43,14 +43,14 @@ class StringBuffer {
 int main(int argc, char** argv) {
   const int rounds = example::rounds(argc, argv, 3);
   StringBuffer source;
-  StringBuffer target;
   source.set_length(6);
   int failures = 0;
   example::in_parallel(
       [&] {
         for (int i = 0; i < rounds; ++i) {
+          StringBuffer copy;
           try {
-            target.append(source);
+            copy.append(source);
           } catch (const std::out_of_range&) {
             ++failures;
           }
