@@ -53,7 +53,8 @@ std::string function_of(const Step& read) {
 void print_statement(std::size_t number, const svd::LogStatement& statement,
                      report::SourceText& source) {
   const svd::LogGroup& first = statement.groups.front();
-  fmt::print("{:3}. `{}` read at {}{}\n", number, printable(first.read.variable.name),
+  fmt::print("{:3}. `{}` read at {}{}\n", number,
+             report::short_name(printable(first.read.variable.name)),
              printable(report::place(own_line(first.read))), function_of(first.read));
   fmt::print("     read another thread's value {} of {} times, its own thread's {} times\n",
              statement.foreign_reads, statement.all_reads, statement.own_reads);

@@ -172,7 +172,10 @@ TEST(Words, LongTemplateArgumentsAreLeftOut) {
             "std::operator<< <std::char_traits<char>>");
   EXPECT_EQ(short_function("Text::operator unsigned long() const"), "Text::operator unsigned long");
   EXPECT_EQ(short_function("bool Less::operator<=><Text>(Text) const"), "Less::operator<=><Text>");
-  EXPECT_EQ(short_function("unfinished<int, std::pair<int, std::vector<int>"), "unfinished<…>");
+  EXPECT_EQ(short_function("unfinished<int, std::pair<int, std::vector<int>"),
+            "unfinished<int, std::pair<int, std::vector<int>");
+  EXPECT_EQ(short_name("`std::map<int, std::vector<int>, std::less<int>>.size_` was written"),
+            "`std::map<…>.size_` was written");
 }
 
 TEST(Json, HasTheSameContent) {

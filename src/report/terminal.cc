@@ -302,30 +302,35 @@ void make_printable(std::string& text) {
   text = printable(text);
 }
 
+// Machines read names in full.
+void shorten(std::string& names) {
+  names = short_name(printable(names));
+}
+
 void make_printable(Place& place) {
   make_printable(place.function);
   make_printable(place.file);
 }
 
 void make_printable(VariableName& variable) {
-  make_printable(variable.name);
+  shorten(variable.name);
   make_printable(variable.declared);
 }
 
 Finding made_printable(Finding finding) {
   make_printable(finding.summary);
-  make_printable(finding.in_words);
+  shorten(finding.in_words);
   make_printable(finding.replay);
-  for (std::string& note : finding.notes) make_printable(note);
+  for (std::string& note : finding.notes) shorten(note);
   for (VariableName& variable : finding.variables) make_printable(variable);
   for (Step& step : finding.steps) {
     make_printable(step.thread_name);
     make_printable(step.place);
-    make_printable(step.note);
+    shorten(step.note);
     make_printable(step.variable);
     for (Place& frame : step.stack) make_printable(frame);
     for (HeldLock& lock : step.locks) {
-      make_printable(lock.name);
+      shorten(lock.name);
       make_printable(lock.acquired);
     }
   }

@@ -160,7 +160,7 @@ std::size_t end_of_operator(std::string_view text, std::size_t at) {
   return end;
 }
 
-// The '>' that belongs to the '<' at `open`, or the end of the text.
+// The '>' that belongs to the '<' at `open`; npos where there is none.
 std::size_t end_of_arguments(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -169,26 +169,7 @@ std::size_t end_of_arguments(std::string_view text, std::size_t open) {
     if (text[at] == '<') ++depth;
     if (text[at] == '>' && text[at - 1] != '-' && --depth == 0) return at;
   }
-  return text.size();
-}
-
-// Long template arguments become an ellipsis.
-std::string without_long_arguments(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t sign = end_of_operator(text, at); sign != 0) {
-      out += text.substr(at, sign - at);
-      at = sign;
-    } else if (text[at] != '<') {
-      out += text[at++];
-    } else {
-      const std::size_t end = end_of_arguments(text, at);
-      const std::string_view arguments = text.substr(at + 1, end - at - 1);
-      out += arguments.size() > kLongestArguments ? "<…>" : text.substr(at, end + 1 - at);
-      at = std::min(end + 1, text.size());
-    }
-  }
-  return out;
+  return std::string_view::npos;
 }
 
 // The parameters are the last group of parentheses at the outermost level.
@@ -219,13 +200,33 @@ std::string_view without_result(std::string_view text) {
 
 }  // namespace
 
+std::string short_name(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = end_of_operator(text, at);
+    if (end == 0 && text[at] == '<') {
+      const std::size_t last = end_of_arguments(text, at);
+      if (last == std::string_view::npos) return out.append(text.substr(at));
+      if (last - at > kLongestArguments) {
+        out += "<…>";
+        at = last + 1;
+        continue;
+      }
+    }
+    if (end == 0) end = at + 1;
+    out += text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
 std::string short_function(std::string_view name) {
   constexpr std::string_view kUnnamed[] = {"(anonymous namespace)::", "(anonymous)::"};
   std::string out(name);
   for (const std::string_view part : kUnnamed) {
     for (std::size_t at; (at = out.find(part)) != std::string::npos;) out.erase(at, part.size());
   }
-  const std::string shorter(without_long_arguments(without_parameters(out)));
+  const std::string shorter(short_name(without_parameters(out)));
   return std::string(without_result(shorter));
 }
 

@@ -20,6 +20,9 @@ std::string deed(const Step& step);
 // empty when unknown.
 std::string value(const Step& step, bool with_verb = true);
 
+// Names, alone or in a sentence, with an ellipsis for long template arguments.
+std::string short_name(std::string_view text);
+
 // Without result, parameters, unnamed namespaces and long template arguments: "Shop::sell" for
 // "(anonymous namespace)::Shop::sell(int)".
 std::string short_function(std::string_view name);

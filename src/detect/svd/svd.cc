@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kMostInputs = 4;       // overwritten ones that are drawn
 constexpr std::size_t kMostStatements = 5;   // others of the unit that are drawn
 constexpr std::size_t kMostDrawings = 1000;  // findings whose unit is looked up
+constexpr std::size_t kMostStores = 4;       // that are named besides the one that is drawn
 
 bool overlap(const Witness& a, const Witness& b) {
   return a.address < b.address + b.size && b.address < a.address + a.size;
@@ -30,6 +31,20 @@ const char* use(Through through) {
       return "stores because of it";
   }
   return "";
+}
+
+// What happened, in a sentence. A variable whose name is not known is no help.
+std::string in_words(const std::string& input, const std::string& target, Through through) {
+  if (input == target) {
+    return fmt::format(
+        "`{}` was read, overwritten by another thread, then written from the old value", input);
+  }
+  const std::string what = target.starts_with("0x") ? "unnamed memory" : "`" + target + "`";
+  const char* const how = through == Through::kData      ? "written from"
+                          : through == Through::kAddress ? "written at a place that came from"
+                                                         : "written because of";
+  return fmt::format("{} was {} a value of `{}` that another thread had overwritten", what, how,
+                     input);
 }
 
 }  // namespace
@@ -63,21 +78,64 @@ void SvdDetector::take(std::span<const Violation> violations) {
   const auto same = std::find_if(violations.begin(), violations.end(),
                                  [](const Violation& v) { return overlap(v.inside, v.store); });
   const Violation& main = same == violations.end() ? violations[0] : *same;
-  const Key key{main.inside.site, main.remote.site, main.store.site};
-  const auto [at, is_new] = known_.try_emplace(key, findings_.size());
+  const Use now = use_of(main);
+  const auto [at, is_new] =
+      numbers_.try_emplace({main.inside.site, main.remote.site}, known_.size());
   if (is_new) {
-    findings_.push_back(describe(violations, main));
-  } else {
-    ++findings_[at->second].count;
+    known_.push_back({now, {main.store.site}, describe(violations, main)});
+    return;
   }
+  Known& known = known_[at->second];
+  known.stores.insert(main.store.site);
+  const std::uint64_t count = known.finding.count + 1;
+  if (now < known.drawn) {
+    known.drawn = now;
+    known.finding = describe(violations, main);
+  }
+  known.finding.count = count;
+}
+
+SvdDetector::Use SvdDetector::use_of(const Violation& violation) {
+  if (violation.through == Through::kAddress) return Use::kAddress;
+  if (violation.through == Through::kControl) return Use::kControl;
+  return overlap(violation.inside, violation.store) ? Use::kUpdate : Use::kData;
 }
 
 std::vector<Finding> SvdDetector::finish() {
-  // A violation that happens often is more likely the way the program works than the bug.
-  for (Finding& finding : findings_) finding.rank = 1.0 / static_cast<double>(finding.count);
-  std::stable_sort(findings_.begin(), findings_.end(),
+  std::vector<Finding> out;
+  out.reserve(known_.size());
+  for (Known& known : known_) {
+    name_other_stores(known);
+    // A violation that happens often is more likely the way the program works than the bug.
+    known.finding.rank = 1.0 / static_cast<double>(known.finding.count);
+    out.push_back(std::move(known.finding));
+  }
+  std::stable_sort(out.begin(), out.end(),
                    [](const Finding& a, const Finding& b) { return a.rank > b.rank; });
-  return std::move(findings_);
+  return out;
+}
+
+// By their lines, each once, in the order of files and lines.
+void SvdDetector::name_other_stores(Known& known) const {
+  std::set<std::pair<std::string, std::uint32_t>> lines;
+  for (const SiteId site : known.stores) {
+    const Place place = online_.narrator().describe().place(site);
+    if (place.line != 0) lines.emplace(place.file, place.line);
+  }
+  for (const Step& step : known.finding.steps) {
+    if (step.role == "I") lines.erase({step.place.file, step.place.line});
+  }
+  if (lines.empty()) return;
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& [file, line] : lines) {
+    if (named == kMostStores) break;
+    names +=
+        fmt::format("{}{}:{}", named++ == 0 ? "" : ", ", file.substr(file.rfind('/') + 1), line);
+  }
+  if (named < lines.size()) names += fmt::format(" and {} more", lines.size() - named);
+  known.finding.notes.push_back(
+      fmt::format("In other instances the old value was used at {}.", names));
 }
 
 Finding SvdDetector::describe(std::span<const Violation> violations, const Violation& main) {
@@ -87,21 +145,13 @@ Finding SvdDetector::describe(std::span<const Violation> violations, const Viola
   out.detectors = {"svd"};
   out.summary = "input overwritten before the unit ended";
   out.variables = {narrator.variable(main.remote)};
-  out.steps = {narrator.step(main.inside, "P"), narrator.step(main.remote, "R"),
-               narrator.step(main.store, "I")};
+  out.steps = {narrator.step(main.inside, "P"), narrator.step(main.remote, "R")};
+  out.fingerprint = fingerprint(out);  // which store is drawn, and what else, differs between runs
+  out.steps.push_back(narrator.step(main.store, "I"));
   out.steps[0].note = "input of the unit";
   out.steps[1].note = "overwrites it";
   out.steps[2].note = use(main.through);
-  const std::string& input = out.variables[0].name;
-  const std::string target = narrator.variable(main.store).name;
-  out.in_words =
-      input == target
-          ? fmt::format(
-                "`{}` was read, overwritten by another thread, then written from the old value",
-                input)
-          : fmt::format("`{}` was written from a value of `{}` that another thread had overwritten",
-                        target, input);
-  out.fingerprint = fingerprint(out);  // of the triple: the rest differs from run to run
+  out.in_words = in_words(out.variables[0].name, narrator.variable(main.store).name, main.through);
   std::size_t drawn = 1;
   for (const Violation& other : violations) {
     if (&other == &main) continue;
@@ -122,7 +172,7 @@ Finding SvdDetector::describe(std::span<const Violation> violations, const Viola
     out.notes.push_back(
         fmt::format("{} more inputs of the unit had been overwritten.", drawn - kMostInputs));
   }
-  if (findings_.size() < kMostDrawings) draw_unit(out, main);
+  if (known_.size() < kMostDrawings) draw_unit(out, main);
   std::stable_sort(out.steps.begin(), out.steps.end(),
                    [](const Step& a, const Step& b) { return a.ordinal < b.ordinal; });
   return out;

@@ -1,17 +1,20 @@
 // `--detect svd`: the online algorithm's violations as findings.
 //
-// Unique by the three sites (the input, who overwrote it, the store that used it); instances are
-// counted. Drawn like a triple, with the unit around it: P reads an input of the unit, R overwrites
-// it, I stores what was computed from it. What else of the unit was overwritten by then stands
-// there as further P and R, and the unit's other statements are context.
+// Unique by the input and who overwrote it; instances are counted. The store is only where the unit
+// was seen to go on with the old value: of the stores at which that happened, the one is drawn that
+// tells most (an update of the input itself, then what was computed from it, then where and whether
+// something was stored), and the others are named. Drawn like a triple, with the unit around it: P
+// reads an input of the unit, R overwrites it, I stores. What else of the unit was overwritten by
+// then stands there as further P and R, and the unit's other statements are context.
 #pragma once
 
 #include "detect/detector.h"
 #include "detect/svd/online.h"
 
 #include <map>
+#include <set>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace heddle::svd {
@@ -27,18 +30,27 @@ class SvdDetector : public Detector {
   const Online& online() const { return online_; }
 
  private:
-  using Key = std::tuple<SiteId, SiteId, SiteId>;
+  using Key = std::pair<SiteId, SiteId>;  // the input and who overwrote it
+  // How the store uses the input; what tells most first.
+  enum class Use { kUpdate, kData, kAddress, kControl };
+  struct Known {
+    Use drawn{};  // of the finding's I
+    std::set<SiteId> stores;
+    Finding finding;
+  };
 
+  static Use use_of(const Violation& violation);
   void take_violations();
   // The violations of one unit that one store shows.
   void take(std::span<const Violation> violations);
   Finding describe(std::span<const Violation> violations, const Violation& main);
   void draw_unit(Finding& finding, const Violation& main);
+  void name_other_stores(Known& known) const;
 
   Online online_;
   std::vector<Violation> taken_;
-  std::map<Key, std::size_t> known_;
-  std::vector<Finding> findings_;  // in order of first occurrence
+  std::map<Key, std::size_t> numbers_;
+  std::vector<Known> known_;  // in order of first occurrence
 };
 
 }  // namespace heddle::svd

@@ -129,6 +129,26 @@ TEST(Svd, AnOverwrittenAddressIsReported) {
   EXPECT_EQ(lines(svd(text)), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
 }
 
+// The store is where the old value was seen to be used; another one is no other bug.
+TEST(Svd, OneInputOverwrittenIsOneFindingDrawnWithTheStoreThatTellsMost) {
+  const std::string text = kSites +
+                           "segment 3 in f block=0 index=0\n"
+                           "  access @#1 %0\n"
+                           "  access @#4 address=(%0)\n"
+                           "  access @#5 value=(%0)\n"
+                           "  ends return\n"
+                           "t1: segment 3\nt1: r x @#1\n" +
+                           kRemoteWrite +
+                           "t1: w a @#4\nt1: w x @#5\n"
+                           "t1: segment 3\nt1: r x @#1\nt1: w a @#4\n" +
+                           kRemoteWrite + "t1: w x @#5\n";
+  const std::vector<Finding> findings = svd(text);
+  ASSERT_EQ(lines(findings), (Lines{"P a.c:1 R b.c:7 I a.c:5"}));
+  EXPECT_EQ(findings[0].count, 2u);
+  ASSERT_FALSE(findings[0].notes.empty());
+  EXPECT_EQ(findings[0].notes.back(), "In other instances the old value was used at a.c:4.");
+}
+
 TEST(Svd, AnOverwrittenConditionIsReportedAtTheStoreUnderIt) {
   const std::string text = kSites +
                            "segment 3 in f block=0 index=0\n"
