@@ -78,27 +78,22 @@ void SvdDetector::take(std::span<const Violation> violations) {
   const auto same = std::find_if(violations.begin(), violations.end(),
                                  [](const Violation& v) { return overlap(v.inside, v.store); });
   const Violation& main = same == violations.end() ? violations[0] : *same;
-  const Use now = use_of(main);
+  const EventOrdinal way =
+      overlap(main.inside, main.store) ? 0 : main.store.ordinal - main.inside.ordinal;
   const auto [at, is_new] =
       numbers_.try_emplace({main.inside.site, main.remote.site}, known_.size());
   if (is_new) {
-    known_.push_back({now, {main.store.site}, describe(violations, main)});
+    known_.push_back({way, {main.store.site}, describe(violations, main)});
     return;
   }
   Known& known = known_[at->second];
   known.stores.insert(main.store.site);
   const std::uint64_t count = known.finding.count + 1;
-  if (now < known.drawn) {
-    known.drawn = now;
+  if (2 * way < known.way) {  // drawing is dear: not for every step nearer
+    known.way = way;
     known.finding = describe(violations, main);
   }
   known.finding.count = count;
-}
-
-SvdDetector::Use SvdDetector::use_of(const Violation& violation) {
-  if (violation.through == Through::kAddress) return Use::kAddress;
-  if (violation.through == Through::kControl) return Use::kControl;
-  return overlap(violation.inside, violation.store) ? Use::kUpdate : Use::kData;
 }
 
 std::vector<Finding> SvdDetector::finish() {

@@ -2,10 +2,10 @@
 //
 // Unique by the input and who overwrote it; instances are counted. The store is only where the unit
 // was seen to go on with the old value: of the stores at which that happened, the one is drawn that
-// tells most (an update of the input itself, then what was computed from it, then where and whether
-// something was stored), and the others are named. Drawn like a triple, with the unit around it: P
-// reads an input of the unit, R overwrites it, I stores. What else of the unit was overwritten by
-// then stands there as further P and R, and the unit's other statements are context.
+// tells most (an update of the input itself, else one that came soon after the input was read), and
+// the others are named. Drawn like a triple, with the unit around it: P reads an input of the unit,
+// R overwrites it, I stores. What else of the unit was overwritten by then stands there as further
+// P and R, and the unit's other statements are context.
 #pragma once
 
 #include "detect/detector.h"
@@ -31,15 +31,12 @@ class SvdDetector : public Detector {
 
  private:
   using Key = std::pair<SiteId, SiteId>;  // the input and who overwrote it
-  // How the store uses the input; what tells most first.
-  enum class Use { kUpdate, kData, kAddress, kControl };
   struct Known {
-    Use drawn{};  // of the finding's I
+    EventOrdinal way{};  // from the P to the I that are drawn; none where the I updates the input
     std::set<SiteId> stores;
     Finding finding;
   };
 
-  static Use use_of(const Violation& violation);
   void take_violations();
   // The violations of one unit that one store shows.
   void take(std::span<const Violation> violations);
