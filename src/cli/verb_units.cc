@@ -7,6 +7,7 @@
 #include "finding/describe.h"
 #include "flow/graph.h"
 #include "report/source_text.h"
+#include "report/words.h"
 #include "trace/source.h"
 
 #include <charconv>
@@ -127,7 +128,8 @@ class Printer {
     std::string what = svd::name_of(catalog_, node);
     if (const std::size_t blank = what.find(' '); blank != std::string::npos)
       what = what.substr(blank + 1);
-    return printable(fmt::format("{} {}", svd::place_of(catalog_, node.statement), what));
+    return report::short_name(
+        printable(fmt::format("{} {}", svd::place_of(catalog_, node.statement), what)));
   }
   std::string label(NodeId id) const {
     const FlowNode& node = nodes_[id];
