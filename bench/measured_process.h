@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fcntl.h>
@@ -101,7 +103,8 @@ inline int run_plainly(const Command& command) {
 // The kernels of a folder of kernel_NAME.heddle, by name.
 inline std::vector<std::string> kernels_in(const std::filesystem::path& folder) {
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("kernel_") && name.ends_with(".heddle")) {
       out.push_back(name.substr(7, name.size() - 14));
@@ -155,6 +158,11 @@ inline std::optional<Arguments> parse(int argc, char** argv, unsigned repeat,
   }
   if (out.folder.empty()) return std::nullopt;
   if (out.kernels.empty()) out.kernels = kernels_in(out.folder);
+  if (out.kernels.empty()) {
+    std::fprintf(stderr, "no kernels in %s: build the target heddle_bench_kernels first\n",
+                 out.folder.c_str());
+    return std::nullopt;
+  }
   return out;
 }
 
