@@ -140,6 +140,24 @@ TEST_F(SourceFolder, NotesStandBelowWhereThereIsNoRoomBeside) {
       << text;
 }
 
+// What a person wrote, not what the library made of it.
+TEST(Terminal, OfALibraryTheProgramsOwnLineIsDrawn) {
+  Finding finding;
+  finding.kind = FindingKind::kAtomicityViolation;
+  Step step;
+  step.role = "P";
+  step.kind = EventKind::kRead;
+  step.variable.name = "cache.size";
+  step.place = {.function = "std::map::find", .file = "/usr/include/c++/12/map", .line = 99};
+  step.stack = {step.place, {.function = "Cache::get", .file = "/home/a/cache.cc", .line = 7}};
+  finding.steps = {step};
+  const std::span<const Finding> findings(&finding, 1);
+  EXPECT_NE(terminal(findings, {.stacks = false}).find("P  cache.cc:7"), std::string::npos);
+  EXPECT_NE(terminal(findings, {.stacks = true}).find("std::map::find  map:99"), std::string::npos);
+  finding.steps[0].stack.pop_back();
+  EXPECT_NE(terminal(findings, {.stacks = false}).find("P  map:99"), std::string::npos);
+}
+
 TEST(Words, ValuesAreSignedWhenThatIsLikelier) {
   Step step;
   step.kind = EventKind::kWrite;

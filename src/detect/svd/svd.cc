@@ -35,14 +35,14 @@ const char* use(Through through) {
 
 // What happened, in a sentence. A variable whose name is not known is no help.
 std::string in_words(const std::string& input, const std::string& target, Through through) {
-  if (input == target) {
-    return fmt::format(
-        "`{}` was read, overwritten by another thread, then written from the old value", input);
-  }
-  const std::string what = target.starts_with("0x") ? "unnamed memory" : "`" + target + "`";
   const char* const how = through == Through::kData      ? "written from"
                           : through == Through::kAddress ? "written at a place that came from"
                                                          : "written because of";
+  if (input == target) {
+    return fmt::format("`{}` was read, overwritten by another thread, then {} the old value", input,
+                       how);
+  }
+  const std::string what = target.starts_with("0x") ? "unnamed memory" : "`" + target + "`";
   return fmt::format("{} was {} a value of `{}` that another thread had overwritten", what, how,
                      input);
 }
