@@ -241,6 +241,16 @@ void FlowPrograms::compile_round(LiveSegment& out) const {
   }
 }
 
+namespace {
+
+bool stores_there(const LiveItem& store, const LiveItem& read) {
+  return store.kind == EventKind::kWrite && store.base == read.base &&
+         store.offset == read.offset && store.event.size == read.event.size &&
+         store.size_word == 0 && read.size_word == 0;
+}
+
+}  // namespace
+
 std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   LiveSegment out;
   out.known = true;
@@ -268,6 +278,12 @@ std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) 
       item.value = flow.value;
     }
     items.push_back(item);
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    items[i].stored_soon =
+        items[i].kind == EventKind::kRead &&
+        std::any_of(items.begin() + i + 1, items.end(),
+                    [&](const LiveItem& later) { return stores_there(later, items[i]); });
   }
   out.items = items.data();
   out.item_count = static_cast<std::uint32_t>(items.size());

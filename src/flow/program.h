@@ -78,6 +78,7 @@ struct alignas(64) LiveItem {
   FlowList address;
   FlowList value;
   EventKind kind{};
+  bool stored_soon{};    // the segment itself stores what is read here, before it ends
   bool scattered{};      // its addresses are far from each other
   bool jumps{};          // what the client remembers of them leads far away from each other
   std::uint8_t shift{};  // this and the next four: the client's
@@ -100,7 +101,10 @@ struct Sight {
   std::uint32_t looks;    // before the round …
   std::uint32_t becomes;  // … and after it
   std::uint32_t last;
-  bool moves;  // there is something to be done
+  bool writes;
+  bool visited;
+  bool moves;        // there is something to be done
+  bool sets_access;  // the cell is about this access
   bool begins;
   bool begins_alone;
 };

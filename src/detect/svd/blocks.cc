@@ -89,6 +89,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   std::size_t plane = 0;
   while (plane < page.planes.size() && page.planes[plane].thread != thread) ++plane;
   if (plane == page.planes.size()) {
+    page.visited = page.visited || plane != 0;
     drop_planes(number, page, [&](const Plane& old) { return gone(old.thread); });
     far(number, page);
     plane = page.planes.size();
@@ -114,6 +115,7 @@ Blocks::Near& Blocks::find(ThreadId thread, std::uint64_t number) {
   near.page = &page;
   near.plane = static_cast<std::uint32_t>(plane);
   near.shift = static_cast<std::uint8_t>(page.shift);
+  near.visited = page.visited;
   look_around(near);
   return near;
 }

@@ -49,7 +49,9 @@ enum class BlockState : std::uint8_t {
   kLoadedShared,
   kStored,
   kStoredShared,
-  kTrueDep
+  kTrueDep,
+  kTrueDepRead,   // read back last; that read is remembered
+  kTrueDepShared  // … and a unit of its own, since another thread accessed it
 };
 
 // One thread's view of a block in a word; 0: Idle.
@@ -120,6 +122,7 @@ class Blocks {
   struct Page {
     unsigned shift = 0;
     std::uint32_t told = 0;  // how often others were, since it was asked who may sleep
+    bool visited = false;    // by more than one thread, some time
     std::vector<Plane> planes;
 
     std::size_t cell_count() const { return kPageBytes >> shift; }
@@ -137,6 +140,7 @@ class Blocks {
     std::uint8_t shift = 0;
     std::uint8_t one_cell = 0;     // the sizes of accesses that are one cell if they are aligned
     std::uint8_t always_calm = 0;  // like a cell's bits for calm, of all: nobody else is there
+    bool visited = false;          // somebody else is, or was
 
     bool is_calm_for_reads(Cell cell) const {
       return ((std::bit_cast<std::uint32_t>(cell) | always_calm) & 1u << 5) != 0;
@@ -159,6 +163,8 @@ class Blocks {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
   };
+
+  static constexpr unsigned kPageShift = 13;
 
   explicit Blocks(std::uint32_t block_size);
 
@@ -309,7 +315,6 @@ class Blocks {
   std::size_t touched() const { return pages_.size() << kPageShift; }
 
  private:
-  static constexpr unsigned kPageShift = 13;
   static constexpr unsigned kKeyShift = 8;
   static constexpr std::uint8_t kNoShift = 15;
   static constexpr std::uint64_t kPageBytes = 1u << kPageShift;

@@ -80,9 +80,17 @@ class Naive {
     NodeId access{};
   };
 
+  struct Note {
+    Report report;  // but for the store
+    bool read_back = false;
+  };
+
   static bool stored(const View& view) {
     return view.state == BlockState::kStored || view.state == BlockState::kStoredShared ||
-           view.state == BlockState::kTrueDep;
+           view.state == BlockState::kTrueDepRead || view.state == BlockState::kTrueDep;
+  }
+  Address page_of(Block block) const {
+    return block * options_.online.block_size >> Blocks::kPageShift;
   }
   std::vector<Block> blocks_of(const FlowNode& node) const {
     std::set<Block> out;
@@ -130,6 +138,7 @@ class Naive {
       return;
     }
     for (const Block block : blocks_of(node)) {
+      visitors_[page_of(block)].insert(node.thread);
       for (ThreadId thread = 0; thread < 8; ++thread) {
         if (thread != node.thread && views_.contains({thread, block}))
           remote_access({thread, block}, id);
@@ -150,9 +159,19 @@ class Naive {
 
   void remote_access(std::pair<ThreadId, Block> key, NodeId remote) {
     View& view = views_[key];
+    if (view.state == BlockState::kTrueDepRead && !options_.sharing_known) {
+      const Label last = next_++;
+      const NodeId read = view.access;
+      end(view.unit, last);
+      views_[key] = {BlockState::kTrueDepShared, last, true, false, read};
+      member_[read] = last;
+      remote_access(key, remote);
+      return;
+    }
     if (!view.noted && ((view.input && is_write(nodes_[remote].kind)) ||
                         (!options_.online.inputs_only && stored(view)))) {
-      notes_[view.unit].push_back({view.access, remote, 0});
+      notes_[view.unit].push_back(
+          {{view.access, remote, 0}, view.state == BlockState::kTrueDepShared});
       view.noted = true;
     }
     if (options_.sharing_known) return;
@@ -167,8 +186,7 @@ class Naive {
 
   bool read_back_shared(const View& view, Block block) const {
     if (!options_.sharing_known) return view.state == BlockState::kStoredShared;
-    const bool stored = view.state == BlockState::kStored || view.state == BlockState::kTrueDep;
-    return stored && users_.at(block).size() > 1;
+    return stored(view) && users_.at(block).size() > 1;
   }
 
   Tag load(NodeId id) {
@@ -183,21 +201,26 @@ class Naive {
     for (const Block block : blocks) {
       const auto view = views_.find({thread, block});
       if (view == views_.end()) continue;
-      computed |= stored(view->second);
       // An input that was overwritten is read anew, by another unit.
       if (view->second.noted && (view->second.state == BlockState::kLoadedShared ||
+                                 view->second.state == BlockState::kTrueDepShared ||
                                  view->second.state == BlockState::kLoaded)) {
         views_.erase(view);
       } else {
         units.insert(view->second.unit);
+        computed |= stored(view->second) || view->second.state == BlockState::kTrueDepShared;
       }
     }
     const Label unit = merge(units);
     for (const Block block : blocks) {
       const auto [view, fresh] =
           views_.try_emplace({thread, block}, View{BlockState::kLoaded, unit, true, false, id});
-      if (!fresh && view->second.state == BlockState::kStored)
-        view->second.state = BlockState::kTrueDep;
+      View& known = view->second;
+      if (fresh) continue;
+      if (known.state != BlockState::kStored && known.state != BlockState::kTrueDep) continue;
+      const bool visited = visitors_[page_of(block)].size() > 1;
+      known.state = visited ? BlockState::kTrueDepRead : BlockState::kTrueDep;
+      if (visited) known.access = id;
     }
     member_[id] = unit;
     return {{unit, computed}};
@@ -205,10 +228,15 @@ class Naive {
 
   void store(NodeId id, const Labels& data, const Labels& address, const Labels& control) {
     Labels used = data;
-    used.insert(control.begin(), control.end());
     if (options_.check_address) used.insert(address.begin(), address.end());
+    for (const Label unit : control) {
+      const bool inputs = std::any_of(notes_[unit].begin(), notes_[unit].end(),
+                                      [](const Note& note) { return !note.read_back; });
+      if (inputs || options_.online.merge_control) used.insert(unit);
+    }
     for (const Label unit : used) {
-      for (Report note : notes_[unit]) reports_.insert({note.inside, note.remote, id});
+      for (const Note& note : notes_[unit])
+        reports_.insert({note.report.inside, note.report.remote, id});
       notes_.erase(unit);
     }
     Labels units = data;
@@ -225,7 +253,9 @@ class Naive {
       }
       if (view.state == BlockState::kIdle || view.state == BlockState::kLoaded)
         view.state = BlockState::kStored;
-      if (view.state == BlockState::kLoadedShared) view.state = BlockState::kStoredShared;
+      if (view.state == BlockState::kLoadedShared || view.state == BlockState::kTrueDepShared)
+        view.state = BlockState::kStoredShared;
+      if (view.state == BlockState::kTrueDepRead) view.state = BlockState::kTrueDep;
     }
     member_[id] = owner;
   }
@@ -261,9 +291,15 @@ class Naive {
     return into;
   }
 
-  // All references go; its blocks are Idle again.
-  void end(Label unit) {
-    for (Tag& tag : tags_) tag.erase(unit);
+  // All references go; its blocks are Idle again. What was computed is of the unit `last` from now
+  // on, if there is one.
+  void end(Label unit, Label last = 0) {
+    for (Tag& tag : tags_) {
+      const auto at = tag.find(unit);
+      if (at == tag.end()) continue;
+      if (at->second && last != 0) tag[last];
+      tag.erase(unit);
+    }
     for (Chain& chain : chains_) {
       for (auto& [branch, labels] : chain) labels.erase(unit);
     }
@@ -274,11 +310,12 @@ class Naive {
   std::span<const FlowNode> nodes_;
   NaiveOptions options_;
   std::map<Block, std::set<ThreadId>> users_;
+  std::map<Address, std::set<ThreadId>> visitors_;    // by page
   std::map<std::pair<ThreadId, Block>, View> views_;  // no view: Idle
   std::vector<Tag> tags_;                             // by statement: loads
   std::vector<Chain> chains_;                         // by statement: branches
   std::vector<Label> member_;                         // by statement: the unit it belongs to
-  std::map<Label, std::vector<Report>> notes_;
+  std::map<Label, std::vector<Note>> notes_;
   std::set<Report> reports_;
   Label next_ = 1;
 };

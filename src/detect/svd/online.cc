@@ -29,13 +29,17 @@ constexpr std::size_t kCellsAhead = 16;
 
 bool is_stored(BlockState state) {
   return state == BlockState::kStored || state == BlockState::kStoredShared ||
-         state == BlockState::kTrueDep;
+         state == BlockState::kTrueDep || state == BlockState::kTrueDepRead;
+}
+
+bool is_read_by_others(BlockState state) {
+  return state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared;
 }
 
 // No value gets the cell's unit through it: whoever reads the block begins another one.
 bool is_weak(Cell cell) {
   return cell.block_state() == BlockState::kStoredShared ||
-         (cell.block_state() == BlockState::kLoadedShared && cell.noted != 0);
+         (is_read_by_others(cell.block_state()) && cell.noted != 0);
 }
 
 }  // namespace
@@ -145,7 +149,7 @@ void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& 
 // What remote_access() would do nothing about.
 CellKinds Online::calm_cells(Calm calm) const {
   return CellKinds::where([&](BlockState state, bool input, bool noted) {
-    if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return false;
+    if (!is_read_by_others(state) && state != BlockState::kStoredShared) return false;
     if (noted) return true;
     if (!options_.inputs_only && is_stored(state)) return false;
     return calm == Calm::kReads || !input;
@@ -155,6 +159,17 @@ CellKinds Online::calm_cells(Calm calm) const {
 void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
                            std::uint64_t number, const Event& event, EventOrdinal ordinal) {
   if (unit == kNobody) return;
+  if (cell.block_state() == BlockState::kTrueDep) {
+    end_unit(unit);
+    cell = Cell();
+    return;
+  }
+  if (cell.block_state() == BlockState::kTrueDepRead) {
+    const UnitId heir = units_.create();
+    end_unit(unit, heir);
+    unit = heir;
+    cell = make_cell(cell, heir, BlockState::kTrueDepShared, true, false);
+  }
   const BlockState state = cell.block_state();
   if (cell.noted == 0) {
     const bool conflicts =
@@ -164,19 +179,14 @@ void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
                           event.address, event.value};
       overwrite.size = event.size;
       overwrite.has_value = event.has_value;
+      overwrite.read_back = state == BlockState::kTrueDepShared;
       overwrite.remote_thread = event.thread;
       units_.note(unit, plane.thread, overwrite);
       cell.noted = 1;
     }
   }
-  if (state == BlockState::kLoaded) {
-    cell.set(BlockState::kLoadedShared);
-  } else if (state == BlockState::kStored) {
-    cell.set(BlockState::kStoredShared);
-  } else if (state == BlockState::kTrueDep) {
-    end_unit(unit);
-    cell = Cell();
-  }
+  if (state == BlockState::kLoaded) cell.set(BlockState::kLoadedShared);
+  if (state == BlockState::kStored) cell.set(BlockState::kStoredShared);
 }
 
 // The address of the access is not kept: the caller knows a part of it, from what it was found by.
@@ -219,9 +229,9 @@ ContextId Online::find_context(const Event& event, ThreadId thread) {
 }
 
 // The unit grows no further; its blocks are thread-local again until proven otherwise.
-void Online::end_unit(UnitId unit) {
+void Online::end_unit(UnitId unit, UnitId heir) {
   ++ended_by_sharing_;
-  units_.end(unit);
+  units_.end(unit, heir);
 }
 
 // ---- loads and stores ---------------------------------------------------------------------------
@@ -233,7 +243,9 @@ UnitSet Online::load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& it
     tell_others(near, number, event_of(item, address, thread), ordinal);
   Cell& cell = near.cells[number];
   if (const UnitId unit = units_.live(cell.unit); unit != 0) {
-    if (kReadOn.has(cell)) return read_on(cell, unit);
+    const bool remembers = kReadBack.has(cell) && is_remembered(near, item);
+    if (remembers) blocks_.set_access(near, number, access_ref(item, thread, ordinal));
+    if (kReadOn.has(cell)) return read_on(cell, unit, remembers);
     if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
   }
   const UnitId unit = units_.create();
@@ -258,7 +270,7 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
   for (std::uint32_t left = *data; left != 0; --left) {
     const UnitSet from = registers[*++data];
     if (from >= kSetBit) return false;
-    const UnitId unit = units_.live(from & ~kComputed);
+    const UnitId unit = units_.of(from);
     if (unit == owner) continue;
     if (units_.noted(unit)) return false;
     owner = units_.merge(owner, unit);
@@ -290,8 +302,13 @@ inline UnitSet Online::load_run(const Blocks::Run& run, const Event& event, Even
   Cell cell = cells[0];
   if (const UnitId unit = units_.live(cell.unit); unit != 0) {
     if (kReadOn.has(cell)) {
-      const UnitSet read = read_on(cell, unit);
-      for (std::uint64_t i = 0; i < run.count; ++i) cells[i] = cell;
+      const bool remembers = kReadBack.has(cell) && run.near->visited;
+      const AccessRef access = remembers ? access_ref(event, event.thread, ordinal) : 0;
+      const UnitSet read = read_on(cell, unit, remembers);
+      for (std::uint64_t i = 0; i < run.count; ++i) {
+        cells[i] = cell;
+        if (remembers) blocks_.set_access(*run.near, run.first + i, access);
+      }
       return read;
     }
     if (cell.block_state() == BlockState::kStoredShared && unit != kNobody) end_unit(unit);
@@ -333,10 +350,14 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
       const UnitId unit = units_.live(cell.unit);
       const BlockState state = cell.block_state();
       const bool anew = state == BlockState::kStoredShared ||  // nobody's
-                        (cell.noted != 0 && state == BlockState::kLoadedShared);
+                        (cell.noted != 0 && is_read_by_others(state));
       if (unit != 0 && !anew) {
-        if (state == BlockState::kStored) cell.set(BlockState::kTrueDep);
-        if (is_stored(state)) computed = kComputed;
+        const bool remembers = kReadBack.has(cell) && run.near->visited;
+        if (remembers) {
+          if (access == 0) access = access_ref(event, event.thread, ordinal);
+          blocks_.set_access(*run.near, run.first + i, access);
+        }
+        computed |= read_on(cell, unit, remembers) & kComputed;
         all = units_.merge(all, unit);
         continue;
       }
@@ -412,8 +433,8 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
   if (units_.any_noted()) {
     for (std::uint32_t i = 0; i < address.size(); ++i)
       check(address[i], event, ordinal, Through::kAddress);
-    units_.for_each_alarmed_condition(thread_of(event), control, [&](UnitSet units) {
-      check(units, event, ordinal, Through::kControl);
+    units_.for_each_alarmed_condition(thread_of(event), control, [&](UnitSet condition) {
+      check_condition(condition, event, ordinal);
     });
   }
   store_blocks(event, ordinal, owner);
@@ -433,6 +454,14 @@ void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Throug
   });
 }
 
+// What was read back last does not count, and keeps its note.
+void Online::check_condition(UnitSet set, const Event& store, EventOrdinal ordinal) {
+  units_.for_each_live(set, [&](UnitId unit) {
+    if (units_.noted(unit) && units_.has_notes_of_inputs(unit))
+      report(unit, store, ordinal, Through::kControl);
+  });
+}
+
 void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through) {
   const Witness now = narrator_.witness(store, ordinal);
   units_.take_notes(unit, [&](const Overwrite& overwrite) {
@@ -441,7 +470,7 @@ void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Throu
         remembered(overwrite.inside, store.thread, overwrite.address, overwrite.size);
     violation.remote =
         remembered(overwrite.remote, overwrite.remote_thread, overwrite.address, overwrite.size);
-    violation.remote.has_value = overwrite.has_value != 0;
+    violation.remote.has_value = overwrite.has_value;
     violation.remote.value = overwrite.value;
     violation.store = now;
     violation.unit = unit;
@@ -463,9 +492,7 @@ std::vector<UnitMember> Online::members(UnitId unit) {
       member = {access, input};
   };
   blocks_.for_each_cell(
-      [&](Cell cell) {
-        return cell.input != 0 && cell.noted == 0 && units_.live(unit_of(cell)) == wanted;
-      },
+      [&](Cell cell) { return is_about_input(cell) && units_.live(unit_of(cell)) == wanted; },
       [&](AccessRef access, ThreadId thread, Address address, std::uint32_t size) {
         add(remembered(access, thread, address, size), true);
       });
@@ -514,7 +541,9 @@ void Online::collect_when_due() {
     });
     // A note has its own copy of the access; of what has ended or is nobody's, none is asked for.
     blocks_.shrink([&](Cell cell) {
-      return cell.unit > kNobody && cell.noted == 0 && (cell.input != 0 || !options_.inputs_only);
+      return cell.unit > kNobody && cell.noted == 0 &&
+             (is_about_input(cell) || cell.block_state() == BlockState::kTrueDepRead ||
+              !options_.inputs_only);
     });
     collect_units_at_ = units_.unit_bytes() + (units_.unit_bytes() + blocks_.bytes()) / kShareOfAll;
     collect_blocks_at_ =

@@ -19,6 +19,21 @@
 //   Stored_Shared  the unit ends → Loaded   Stored_Shared   Stored_Shared
 //   True_Dep       True_Dep                 True_Dep        the unit ends → Idle
 //
+// In True_Dep the table loses updates: a thread reads back what it wrote while nobody else is
+// there; then others come, the unit ends, and nothing is left that knows of the value in the
+// register. By the definition that last read of a shared block begins a unit. So True_Dep has two
+// states of ours:
+//
+//   True_Dep_Read     True_Dep_Read      True_Dep        the unit ends → True_Dep_Shared
+//   True_Dep_Shared   True_Dep_Shared    Stored_Shared   True_Dep_Shared
+//
+// A load in Stored or True_Dep leads to True_Dep_Read, which remembers it, if another thread has
+// accessed the page of the block before (elsewhere it leads to True_Dep, and costs nothing). A
+// remote access then makes a new unit, the ended one's *heir*, of which that read is the input:
+// what registers hold that was computed by the ended unit is the heir's from then on. That may be
+// more than what came from the read. So of an overwritten input that was read back only data and
+// addresses are checked, not what was decided by it (figure 3 stays what the paper says it is).
+//
 // When a unit ends, all of its blocks go back to Idle. A load that ends a unit is the first access
 // of the next one. The state is the block's: a store that gives it to another unit does not reset
 // it.
@@ -193,13 +208,18 @@ class Online {
                                                EventOrdinal ordinal, Tag& value) {
     Blocks::Near& near = blocks_.near_here(address);
     if (!Blocks::is_one(near, address, item)) [[unlikely]]
-      return load_two(near, item, address, value);
+      return load_two(near, item, address, thread, ordinal, value);
     const std::uint64_t number = Blocks::cell_of(address, item.shift);
     const Cell cell = near.cells[number];
-    if (near.is_calm_for_reads(cell) && kReadAgain.has(cell)) [[likely]] {
+    if (near.is_calm_for_reads(cell) && kReadAtAGlance.has(cell)) [[likely]] {
       if (const UnitId unit = units_.live(unit_of(cell)); unit != 0) [[likely]] {
         value = tag_of(cell, unit);
-        if (unit != unit_of(cell)) near.cells[number].unit = unit & kMaxUnit;
+        if (cell.block_state() == BlockState::kTrueDep && is_remembered(near, item)) {
+          near.cells[number] = read_back(cell, unit);
+          blocks_.set_access(near, number, access_ref(item, thread, ordinal));
+        } else if (unit != unit_of(cell)) {
+          near.cells[number].unit = unit & kMaxUnit;
+        }
         return true;
       }
     }
@@ -237,10 +257,10 @@ class Online {
     if (sight.begins_alone) cell.unit = units_.create() & kMaxUnit;
     if (item.kind == EventKind::kWrite && last_stores_[item.event.site].unit != unit_of(cell))
       remember_store(item, thread, address, ordinal, unit_of(cell));
-    if (!sight.begins) return;
+    if (sight.also == nullptr) return;
     auto& accesses = *static_cast<Accesses*>(sight.also);
     blocks_.set_access(accesses, number, access_ref(item, thread, ordinal));
-    units_.count_one_more();
+    if (sight.begins) units_.count_one_more();
   }
 
   std::uint64_t go_through(const Stretch& stretch, std::uint64_t rounds, ThreadId thread,
@@ -343,11 +363,28 @@ class Online {
     return true;
   }
   // Most loads are of a block that the unit has read before.
-  static constexpr CellKinds kReadAgain =
-      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
-        return state == BlockState::kLoaded || state == BlockState::kTrueDep ||
-               (state == BlockState::kLoadedShared && !noted);
-      });
+  static constexpr CellKinds kReadAgain = CellKinds::where([](BlockState state, bool /*input*/,
+                                                              bool noted) {
+    return state == BlockState::kLoaded || state == BlockState::kTrueDepRead ||
+           ((state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared) && !noted);
+  });
+  // … or has stored again and again.
+  static constexpr CellKinds kReadAtAGlance = CellKinds::where([](BlockState state, bool /*input*/,
+                                                                  bool noted) {
+    return state == BlockState::kLoaded || state == BlockState::kTrueDep ||
+           state == BlockState::kTrueDepRead ||
+           ((state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared) && !noted);
+  });
+  // Whether the last read of what the unit has stored is.
+  static bool is_remembered(const Blocks::Near& near, const LiveItem& item) {
+    return near.visited && !item.stored_soon;
+  }
+  // What a cell in True_Dep becomes.
+  static Cell read_back(Cell cell, UnitId unit) {
+    static_assert(static_cast<unsigned>(BlockState::kTrueDepRead) ==
+                  static_cast<unsigned>(BlockState::kTrueDep) + 1);
+    return cell.with(cell.kind() + (1u << 2), unit);
+  }
   UnitSet load_blocks(const Event& event, EventOrdinal ordinal) {
     Blocks::Near* const near = blocks_.near_of_one(thread_of(event), event.address, event.size);
     if (near == nullptr) return load_several(event, ordinal);
@@ -361,11 +398,13 @@ class Online {
     tell_others_if_due(run, event, ordinal);
     return load_run(run, event, ordinal);
   }
-  // Of a cell that was read before: of those states only True_Dep has the highest bit.
+  // Of a cell that was read before: of those states only those of True_Dep have the highest bit.
   static UnitSet tag_of(Cell cell) { return tag_of(cell, unit_of(cell)); }
   // The same if the unit has been merged into this one.
   static UnitSet tag_of(Cell cell, UnitId unit) {
-    static_assert(static_cast<unsigned>(BlockState::kTrueDep) >> 2 == 1 &&
+    static_assert(static_cast<unsigned>(BlockState::kTrueDepRead) >> 2 == 1 &&
+                  static_cast<unsigned>(BlockState::kTrueDep) >> 2 == 1 &&
+                  static_cast<unsigned>(BlockState::kTrueDepShared) >> 2 == 1 &&
                   static_cast<unsigned>(BlockState::kLoaded) >> 2 == 0 &&
                   static_cast<unsigned>(BlockState::kLoadedShared) >> 2 == 0);
     const auto bits = std::bit_cast<std::uint32_t>(cell);
@@ -380,25 +419,32 @@ class Online {
     return event;
   }
   // A load joins the live unit of the cell.
-  static UnitSet read_on(Cell& cell, UnitId unit) {
-    const bool stored = kStored.has(cell);
-    if (cell.block_state() == BlockState::kStored) cell.set(BlockState::kTrueDep);
+  static UnitSet read_on(Cell& cell, UnitId unit, bool remembers) {
+    const bool computed = kHasComputed.has(cell);
+    if (kReadBack.has(cell)) cell.set(remembers ? BlockState::kTrueDepRead : BlockState::kTrueDep);
     cell.unit = unit & kMaxUnit;
-    return stored ? unit | kComputed : unit;
+    return computed ? unit | kComputed : unit;
   }
   UnitSet load_cell(Blocks::Near& near, std::uint64_t number, LiveItem& item, Address address,
                     ThreadId thread, EventOrdinal ordinal);
   // Two cells that are alike and that their unit has read before.
-  [[gnu::always_inline]] bool load_two(const Blocks::Near& near, const LiveItem& item,
-                                       Address address, Tag& value) {
+  [[gnu::always_inline]] bool load_two(Blocks::Near& near, LiveItem& item, Address address,
+                                       ThreadId thread, EventOrdinal ordinal, Tag& value) {
     if (!Blocks::is_two(near, address, item)) return false;
-    const Cell* const cells = near.cells + Blocks::cell_of(near, address);
+    const std::uint64_t number = Blocks::cell_of(near, address);
+    Cell* const cells = near.cells + number;
     const Cell cell = cells[0];
-    if (cells[1] != cell || !kReadAgain.has(cell) || !near.is_calm_for_reads(cell) ||
+    if (cells[1] != cell || !kReadAtAGlance.has(cell) || !near.is_calm_for_reads(cell) ||
         !units_.is_live_root(cell.unit)) {
       return false;
     }
     value = tag_of(cell);
+    if (cell.block_state() == BlockState::kTrueDep && is_remembered(near, item)) {
+      cells[0] = cells[1] = read_back(cell, unit_of(cell));
+      const AccessRef access = access_ref(item, thread, ordinal);
+      blocks_.set_access(near, number, access);
+      blocks_.set_access(near, number + 1, access);
+    }
     return true;
   }
   UnitSet load_several(const Event& event, EventOrdinal ordinal);
@@ -417,7 +463,11 @@ class Online {
     return cell.with(kind, owner);
   }
   void store_at(Cell& cell, UnitId owner) {
-    if (unit_of(cell) != owner || !kStoredAgain.has(cell)) cell = stored(cell, owner);
+    if (unit_of(cell) != owner) {
+      cell = stored(cell, owner);
+    } else if (!kStoredAgain.has(cell)) {
+      cell = cell.with(kKindsStored[cell.kind()], owner);
+    }
   }
   // What a store by the cell's own unit makes of its kind.
   static constexpr std::array<std::uint8_t, 32> kKindsStored = [] {
@@ -425,7 +475,9 @@ class Online {
     for (unsigned kind = 0; kind < 32; ++kind) {
       auto state = static_cast<BlockState>(kind >> 2);
       if (state == BlockState::kIdle || state == BlockState::kLoaded) state = BlockState::kStored;
-      if (state == BlockState::kLoadedShared) state = BlockState::kStoredShared;
+      if (state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared)
+        state = BlockState::kStoredShared;
+      if (state == BlockState::kTrueDepRead) state = BlockState::kTrueDep;
       const unsigned input = (kind & 2) != 0 ? kind & 3 : 0;  // only inputs stay noted
       out[kind] = static_cast<std::uint8_t>(static_cast<unsigned>(state) << 2 | input);
     }
@@ -438,16 +490,32 @@ class Online {
                 state == BlockState::kTrueDep) &&
                (input || !noted);
       });
-  static constexpr CellKinds kStored =
+  // Cells of which a load gets what the thread itself has computed.
+  static constexpr CellKinds kHasComputed =
       CellKinds::where([](BlockState state, bool /*input*/, bool /*noted*/) {
         return state == BlockState::kStored || state == BlockState::kStoredShared ||
-               state == BlockState::kTrueDep;
+               state == BlockState::kTrueDep || state == BlockState::kTrueDepRead ||
+               state == BlockState::kTrueDepShared;
+      });
+  // Cells of which a load reads back what the unit has stored.
+  static constexpr CellKinds kReadBack =
+      CellKinds::where([](BlockState state, bool /*input*/, bool /*noted*/) {
+        return state == BlockState::kStored || state == BlockState::kTrueDep;
       });
   // Cells whose unit a load joins.
   static constexpr CellKinds kReadOn =
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
-        return state != BlockState::kStoredShared && !(state == BlockState::kLoadedShared && noted);
+        const bool overwritten =
+            noted && (state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared);
+        return state != BlockState::kStoredShared && !overwritten;
       });
+  // Whether the cell's access is the first read of an input. Once the unit has read back what it
+  // stored there, it is the last such read.
+  static bool is_about_input(Cell cell) {
+    const BlockState state = cell.block_state();
+    return cell.input != 0 && cell.noted == 0 && state != BlockState::kTrueDepRead &&
+           state != BlockState::kTrueDep;
+  }
   static bool is_calm(const Blocks::Near& near, const LiveItem& item, Cell cell);
   Cell& up_to_date(Cell& cell);
   bool is_from_nowhere(Tags data);
@@ -455,8 +523,8 @@ class Online {
                      Control control);
   std::uint64_t count_alike(Cell* cells, std::uint64_t count, std::uint64_t looks);
   void begin_alone(const Stretch& stretch, std::uint64_t rounds);
-  void begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds, ThreadId thread,
-                   EventOrdinal ordinal);
+  void set_accesses(const Stretch& stretch, std::size_t i, std::uint64_t rounds, ThreadId thread,
+                    EventOrdinal ordinal);
   bool are_calm(ThreadId thread, Tags tags) {
     for (std::uint32_t i = 0; i < tags.size(); ++i) {
       if (!units_.is_calm_set(thread, tags[i])) return false;
@@ -483,9 +551,10 @@ class Online {
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
   void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
+  void check_condition(UnitSet set, const Event& store, EventOrdinal ordinal);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
   void tell_violations();
-  void end_unit(UnitId unit);
+  void end_unit(UnitId unit, UnitId heir = 0);
   void collect_when_due();
 
   OnlineOptions options_;

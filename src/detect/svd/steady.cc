@@ -52,7 +52,10 @@ bool Online::begin_sight(const LiveItem& item, Address address, Sight& sight) {
            .looks = std::bit_cast<std::uint32_t>(cell),
            .becomes = 0,
            .last = last_stores_[item.event.site].unit,
+           .writes = item.kind != EventKind::kRead,
+           .visited = near.visited,
            .moves = false,
+           .sets_access = false,
            .begins = false,
            .begins_alone = false};
   return is_calm(near, item, cell);
@@ -65,9 +68,10 @@ bool Online::is_seen_beyond(Sight& sight, const LiveItem& item, Address address)
   if (!Blocks::is_one(near, address, item)) return false;
   const Cell cell = up_to_date(near.cells[Blocks::cell_of(address, item.shift)]);
   if (std::bit_cast<std::uint32_t>(cell) != sight.looks || !is_calm(near, item, cell)) return false;
+  if (near.visited != sight.visited) return false;
   sight.where = near.begin;
   sight.what = near.cells;
-  sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
+  sight.also = sight.sets_access ? blocks_.accesses_of(near) : nullptr;
   return true;
 }
 
@@ -88,13 +92,19 @@ bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, c
   const UnitId unit = units_.live(unit_of(cell));
   if (unit == 0) return false;
   cell.unit = unit & kMaxUnit;
-  const bool is_first = std::none_of(others.begin(), others.end(),
+  const auto previous = std::find_if(others.rbegin(), others.rend(),
                                      [&](const Sight& other) { return other.cell == sight.cell; });
+  const bool is_first = previous == others.rend();
   if (item.kind == EventKind::kRead) {
     if (unit >= watched_from_) return false;
     const auto before = std::bit_cast<Cell>(sight.looks);
-    sight.begins = is_first && (units_.live(unit_of(before)) == 0 || !kReadOn.has(before));
-    sight.also = sight.begins ? blocks_.accesses_of(near) : nullptr;
+    const bool was_alive = units_.live(unit_of(before)) != 0;
+    sight.begins = is_first && (!was_alive || !kReadOn.has(before));
+    // Where the unit stores there again, nobody asks for the read before that.
+    const bool reads_back = cell.block_state() == BlockState::kTrueDepRead &&
+                            (is_first ? was_alive && kReadBack.has(before) : previous->writes);
+    sight.sets_access = sight.begins || reads_back;
+    sight.also = sight.sets_access ? blocks_.accesses_of(near) : nullptr;
   } else {
     if (!stores_calmly(item, unit, thread, registers, control)) return false;
     if (last_stores_[item.event.site].unit != unit) return false;
@@ -106,7 +116,7 @@ bool Online::end_sight(const LiveItem& item, Address address, ThreadId thread, c
   }
   sight.becomes = std::bit_cast<std::uint32_t>(cell);
   const bool is_another = item.kind == EventKind::kWrite && unit != sight.last;
-  sight.moves = sight.becomes != sight.looks || is_another;
+  sight.moves = sight.becomes != sight.looks || is_another || sight.sets_access;
   return true;
 }
 
@@ -133,13 +143,13 @@ bool Online::recall(const LiveItem& item, Address address, ThreadId thread, cons
   }
   other.where = one.where;
   other.what = one.what;
-  other.also = other.begins ? blocks_.accesses_of(blocks_.near_here(address)) : nullptr;
+  other.also = other.sets_access ? blocks_.accesses_of(blocks_.near_here(address)) : nullptr;
   return true;
 }
 
 bool Online::is_from_nowhere(Tags data) {
   for (std::uint32_t i = 0; i < data.size(); ++i) {
-    if (data[i] >= kSetBit || units_.live(data[i] & ~kComputed) != 0) return false;
+    if (data[i] >= kSetBit || units_.of(data[i]) != 0) return false;
   }
   return true;
 }
@@ -207,7 +217,7 @@ std::uint64_t Online::go_through(const Stretch& stretch, std::uint64_t rounds, T
   for (std::size_t i = 0; i < count; ++i) {
     if (moves(i))
       fill(cells(i), rounds, in_turns(stretch.one[i].becomes, stretch.other[i].becomes));
-    begin_units(stretch, i, rounds, thread, ordinal);
+    set_accesses(stretch, i, rounds, thread, ordinal);
   }
   begin_alone(stretch, rounds);
   for (std::size_t i = 0; i < count; ++i) {
@@ -243,18 +253,18 @@ void Online::begin_alone(const Stretch& stretch, std::uint64_t rounds) {
   }
 }
 
-void Online::begin_units(const Stretch& stretch, std::size_t i, std::uint64_t rounds,
-                         ThreadId thread, EventOrdinal ordinal) {
+void Online::set_accesses(const Stretch& stretch, std::size_t i, std::uint64_t rounds,
+                          ThreadId thread, EventOrdinal ordinal) {
   LiveItem& item = stretch.items[i];
   const std::uint64_t first = Blocks::cell_of(stretch.where[i], item.shift);
   for (std::uint64_t turn = 0; turn < 2; ++turn) {
     const Sight& sight = turn == 0 ? stretch.one[i] : stretch.other[i];
-    if (!sight.begins) continue;
+    if (!sight.sets_access) continue;
     auto& accesses = *static_cast<Accesses*>(sight.also);
     for (std::uint64_t round = turn; round < rounds; round += 2) {
       blocks_.set_access(accesses, first + round,
                          access_ref(item, thread, ordinal + round * stretch.events + i + 1));
-      units_.count_one_more();
+      if (sight.begins) units_.count_one_more();
     }
   }
 }

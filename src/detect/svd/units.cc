@@ -37,14 +37,19 @@ UnitId Units::root(UnitId id) {
 
 UnitId Units::live_slowly(UnitId id) {
   const UnitId found = root(id);
-  return words_[found] == kEnded ? 0 : found;
+  return is_live(words_[found]) ? found : 0;
 }
 
-void Units::end(UnitId id) {
+// The heir may have been merged since, or have ended.
+UnitId Units::heir(UnitId ended) {
+  return live(words_[root(ended)] & ~kEnded);
+}
+
+void Units::end(UnitId id, UnitId heir) {
   ++changes_;
   const UnitId unit = root(id);
   free_notes(unit);
-  words_[unit] = kEnded;
+  words_[unit] = kEnded | heir;
 }
 
 std::optional<std::size_t> Units::begun_alone(const Knowledge& before) {

@@ -5,6 +5,9 @@
 // into which. Which blocks belong to a unit is known by the blocks: a block whose unit has ended is
 // Idle, so ending a unit touches nothing but the unit.
 //
+// A unit that ends may have an *heir*: what was computed in it (kComputed) and is still in a
+// register belongs to the heir from then on, as something that the heir has read.
+//
 // A register holds a *set* of units (UnitSet): none, one, or a tree of pairs. Sets are merged into
 // one unit only at a store (figure 7, line 20); up to then a sum of two loads refers to both of
 // their units. A set that outgrows its limit is merged at once: its units are connected through
@@ -63,29 +66,37 @@ class Units {
   }
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
+  // The unit of an element of a set, alive: what its unit has been merged into; if that has ended
+  // and the value was computed, its heir; or 0.
+  UnitId of(UnitSet one) {
+    const UnitId unit = live(one & ~kComputed);
+    return unit != 0 || (one & kComputed) == 0 ? unit : heir(one & ~kComputed);
+  }
   // It will be asked for soon.
   [[gnu::always_inline]] void expect(UnitId id) const { __builtin_prefetch(&words_[id]); }
   // Whether it is a unit, alive and not merged into another.
   bool is_live_root(UnitId id) const { return is_live(words_[id]); }
-  void end(UnitId id);
+  // What was computed in it and is in registers is the heir's from now on, if there is one.
+  void end(UnitId id, UnitId heir = 0);
 
   UnitSet join(UnitSet a, UnitSet b);
   UnitId merge(UnitId a, UnitId b);  // of live roots, or 0 for none
   UnitId merge_all(UnitId into, UnitSet set) {
     if (set >= kSetBit) return merge_several(into, set);
-    const UnitId unit = live(set & ~kComputed);
+    const UnitId unit = of(set);
     return unit == into ? into : merge(into, unit);
   }
   // What a branch on values of this set leaves: one unit if a value was computed, else the set.
   UnitSet compared(UnitSet set) {
-    if (set < kSetBit) return live(set & ~kComputed);
+    if (set < kSetBit) return of(set);
     return pairs_[set & ~kSetBit].computed == 0 ? set : several_compared(set);
   }
 
-  // The element with what its unit has been merged into; 0 when that has ended.
+  // The element with its unit as it is now. An heir's is what it reads, not what it computed.
   UnitSet updated(UnitSet one) {
     const UnitId unit = live(one & ~kComputed);
-    return unit == 0 ? 0 : unit | (one & kComputed);
+    if (unit != 0) return unit | (one & kComputed);
+    return (one & kComputed) == 0 ? 0 : heir(one & ~kComputed);
   }
 
   // What is known of units, but for those that begin meanwhile.
@@ -115,12 +126,19 @@ class Units {
   // Whether that would visit no unit with notes.
   bool is_calm_set(ThreadId thread, UnitSet set) {
     if (set >= kSetBit) return pairs_[set & ~kSetBit].asked == alarms_of(thread);
-    return !noted(live(set & ~kComputed));
+    return !noted(of(set));
   }
 
   // ---- overwritten inputs that no store has used yet ----
   void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
   bool noted(UnitId live_unit) const { return words_[live_unit] >= kNoted; }
+  // Whether a noted unit has notes of other inputs than such as were read back.
+  bool has_notes_of_inputs(UnitId noted_unit) const {
+    bool has = false;
+    notes_.for_each(words_[noted_unit] & ~kNoted,
+                    [&](const Overwrite& note) { has = has || !note.read_back; });
+    return has;
+  }
   bool any_noted() const { return noted_units_ != 0; }
   // Calls take(overwrite) for each, the oldest first; then there are none.
   template <typename Take>
@@ -187,14 +205,14 @@ class Units {
   struct Marking;
   struct Renumbering;
 
-  // 0: a live root; from kNoted on: the same, with these notes; kEnded: a root that has ended; else
-  // the parent.
+  // 0: a live root; from kNoted on: the same, with these notes; from kEnded on: a root that has
+  // ended, with this heir; else the parent.
   using Word = std::uint32_t;
   static constexpr Word kNoted = 0x80000000u;
-  static constexpr Word kEnded = kNoted - 1;
+  static constexpr Word kEnded = 0x40000000u;
   static_assert(kMaxUnit < kEnded);
   static bool is_live(Word word) { return static_cast<std::int32_t>(word) <= 0; }
-  static bool is_root(Word word) { return is_live(word) || word == kEnded; }
+  static bool is_root(Word word) { return is_live(word) || word >= kEnded; }
 
   static constexpr std::size_t kRecentPairs = 256;
   static std::size_t recent_place(UnitSet a, UnitSet b) {
@@ -245,6 +263,7 @@ class Units {
   Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
   UnitId live_slowly(UnitId id);
+  UnitId heir(UnitId ended);
   UnitId create_beyond();
   void free_notes(UnitId live_unit);
   void begin(Renumbering& renumbering);
@@ -272,7 +291,7 @@ class Units {
 inline UnitId Units::live(UnitId id) {
   const Word word = words_[id];  // of 0 it says that it has ended
   if (is_live(word)) return id;
-  if (word == kEnded) return 0;
+  if (word >= kEnded) return 0;
   return is_live(words_[word]) ? word : live_slowly(id);  // most have been merged once
 }
 
@@ -297,7 +316,7 @@ void Units::take_notes(UnitId id, Take take) {
 template <typename Visit>
 void Units::for_each_live(UnitSet set, Visit visit) {
   for_each_element(set, [&](UnitSet one) {
-    if (const UnitId unit = live(one & ~kComputed); unit != 0) visit(unit);
+    if (const UnitId unit = of(one); unit != 0) visit(unit);
   });
 }
 
@@ -384,7 +403,7 @@ struct Units::Marking {
   }
   void set(UnitSet set) {
     if (set < kSetBit) {
-      UnitId id = set & ~kComputed;
+      UnitId id = units.of(set);
       unit(id);
       return;
     }
@@ -418,7 +437,8 @@ struct Units::Renumbering {
   }
   void set(UnitSet& set) {
     if (set < kSetBit) {
-      UnitId id = old.live(set & ~kComputed);
+      set = old.updated(set);
+      UnitId id = set & ~kComputed;
       if (marked != nullptr) unit(id);
       set = id == 0 ? 0 : id | (set & kComputed);
       return;
