@@ -50,8 +50,8 @@ enum class BlockState : std::uint8_t {
   kStored,
   kStoredShared,
   kTrueDep,
-  kTrueDepRead,   // read back last; that read is remembered
-  kTrueDepShared  // … and a unit of its own, since another thread accessed it
+  kTrueDepRead,  // read back last; that read is remembered
+  kLastRead      // the same, and its unit has ended since
 };
 
 // One thread's view of a block in a word; 0: Idle.
@@ -234,6 +234,9 @@ class Blocks {
   }
   void turn(ThreadId thread) {
     if (thread != current_) go_to(thread);
+  }
+  static Address address_of(const Near& near, std::uint64_t cell) {
+    return near.begin + (cell << near.shift);
   }
   static std::uint64_t cell_of(const Near& near, Address address) {
     return (address & (kPageBytes - 1)) >> near.shift;

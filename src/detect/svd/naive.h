@@ -78,11 +78,7 @@ class Naive {
     bool input = false;
     bool noted = false;
     NodeId access{};
-  };
-
-  struct Note {
-    Report report;  // but for the store
-    bool read_back = false;
+    NodeId lost_to = kNoNode;  // in Last_Read: who has overwritten it
   };
 
   static bool stored(const View& view) {
@@ -163,15 +159,18 @@ class Naive {
       const Label last = next_++;
       const NodeId read = view.access;
       end(view.unit, last);
-      views_[key] = {BlockState::kTrueDepShared, last, true, false, read};
+      views_[key] = {BlockState::kLastRead, last, false, false, read, kNoNode};
       member_[read] = last;
       remote_access(key, remote);
       return;
     }
+    if (view.state == BlockState::kLastRead) {
+      if (view.lost_to == kNoNode && is_write(nodes_[remote].kind)) view.lost_to = remote;
+      return;
+    }
     if (!view.noted && ((view.input && is_write(nodes_[remote].kind)) ||
                         (!options_.online.inputs_only && stored(view)))) {
-      notes_[view.unit].push_back(
-          {{view.access, remote, 0}, view.state == BlockState::kTrueDepShared});
+      notes_[view.unit].push_back({view.access, remote, 0});
       view.noted = true;
     }
     if (options_.sharing_known) return;
@@ -202,13 +201,13 @@ class Naive {
       const auto view = views_.find({thread, block});
       if (view == views_.end()) continue;
       // An input that was overwritten is read anew, by another unit.
-      if (view->second.noted && (view->second.state == BlockState::kLoadedShared ||
-                                 view->second.state == BlockState::kTrueDepShared ||
-                                 view->second.state == BlockState::kLoaded)) {
+      if (view->second.state == BlockState::kLastRead ||
+          (view->second.noted && (view->second.state == BlockState::kLoadedShared ||
+                                  view->second.state == BlockState::kLoaded))) {
         views_.erase(view);
       } else {
         units.insert(view->second.unit);
-        computed |= stored(view->second) || view->second.state == BlockState::kTrueDepShared;
+        computed |= stored(view->second);
       }
     }
     const Label unit = merge(units);
@@ -227,16 +226,17 @@ class Naive {
   }
 
   void store(NodeId id, const Labels& data, const Labels& address, const Labels& control) {
-    Labels used = data;
-    if (options_.check_address) used.insert(address.begin(), address.end());
-    for (const Label unit : control) {
-      const bool inputs = std::any_of(notes_[unit].begin(), notes_[unit].end(),
-                                      [](const Note& note) { return !note.read_back; });
-      if (inputs || options_.online.merge_control) used.insert(unit);
+    for (const Block block : blocks_of(nodes_[id])) {
+      const auto view = views_.find({nodes_[id].thread, block});
+      if (view == views_.end() || view->second.state != BlockState::kLastRead) continue;
+      if (view->second.lost_to != kNoNode && data.contains(view->second.unit))
+        reports_.insert({view->second.access, view->second.lost_to, id});
     }
+    Labels used = data;
+    used.insert(control.begin(), control.end());
+    if (options_.check_address) used.insert(address.begin(), address.end());
     for (const Label unit : used) {
-      for (const Note& note : notes_[unit])
-        reports_.insert({note.report.inside, note.report.remote, id});
+      for (Report note : notes_[unit]) reports_.insert({note.inside, note.remote, id});
       notes_.erase(unit);
     }
     Labels units = data;
@@ -253,8 +253,8 @@ class Naive {
       }
       if (view.state == BlockState::kIdle || view.state == BlockState::kLoaded)
         view.state = BlockState::kStored;
-      if (view.state == BlockState::kLoadedShared || view.state == BlockState::kTrueDepShared)
-        view.state = BlockState::kStoredShared;
+      if (view.state == BlockState::kLoadedShared) view.state = BlockState::kStoredShared;
+      if (view.state == BlockState::kLastRead) view.state = BlockState::kStored;
       if (view.state == BlockState::kTrueDepRead) view.state = BlockState::kTrueDep;
     }
     member_[id] = owner;
@@ -315,7 +315,7 @@ class Naive {
   std::vector<Tag> tags_;                             // by statement: loads
   std::vector<Chain> chains_;                         // by statement: branches
   std::vector<Label> member_;                         // by statement: the unit it belongs to
-  std::map<Label, std::vector<Note>> notes_;
+  std::map<Label, std::vector<Report>> notes_;
   std::set<Report> reports_;
   Label next_ = 1;
 };

@@ -13,12 +13,11 @@ Overwrite Notes::overwrite(std::uint32_t number) const {
   const Node& node = nodes_[number];
   Overwrite out{node.inside, node.remote, node.address, 0};
   out.size = node.size;
-  out.read_back = node.read_back != 0;
   out.remote_thread = node.thread;
   if (node.detailed == 0) return out;
   const Detail& detail = details_.find(number)->second;
-  out.size = detail.size;
-  out.has_value = detail.has_value;
+  out.size = detail.size & 0x7fffffffu;
+  out.has_value = detail.has_value ? 1 : 0;
   out.value = detail.value;
   out.remote_thread = detail.thread;
   return out;
@@ -26,7 +25,6 @@ Overwrite Notes::overwrite(std::uint32_t number) const {
 
 std::uint32_t Notes::new_node(const Overwrite& overwrite) {
   Node node{overwrite.inside, overwrite.remote, overwrite.address};
-  node.read_back = overwrite.read_back ? 1 : 0;
   std::uint32_t number = free_node_;
   if (number == 0) {
     number = static_cast<std::uint32_t>(nodes_.push_back({}));
@@ -35,9 +33,10 @@ std::uint32_t Notes::new_node(const Overwrite& overwrite) {
     __builtin_prefetch(&nodes_[free_node_]);  // it was left long ago, as a rule
     --free_nodes_;
   }
-  if (overwrite.has_value || overwrite.size > kMaxSize || overwrite.remote_thread > kMaxThread) {
+  if (overwrite.has_value != 0 || overwrite.size > kMaxSize ||
+      overwrite.remote_thread > kMaxThread) {
     node.detailed = 1;
-    details_[number] = {overwrite.value, overwrite.size, overwrite.has_value,
+    details_[number] = {overwrite.value, overwrite.size, overwrite.has_value != 0,
                         overwrite.remote_thread};
   } else {
     node.size = overwrite.size & kMaxSize;

@@ -26,9 +26,8 @@ struct Overwrite {
   AccessRef remote{};
   Address address{};  // of the remote access
   std::uint64_t value{};
-  std::uint32_t size{};
-  bool has_value{};
-  bool read_back{};  // the input is what the thread had read back last
+  std::uint32_t size : 31 {};
+  std::uint32_t has_value : 1 {};
   ThreadId remote_thread{};
 };
 
@@ -58,7 +57,7 @@ class Notes {
 
  private:
   static constexpr Ref kListBit = 0x40000000u;
-  static constexpr std::uint32_t kMaxSize = (1u << 13) - 1;
+  static constexpr std::uint32_t kMaxSize = (1u << 14) - 1;
   static constexpr ThreadId kMaxThread = (1u << 17) - 1;
 
   struct Node {
@@ -66,9 +65,8 @@ class Notes {
     AccessRef remote{};
     Address address{};
     std::uint32_t next = 0;
-    std::uint32_t size : 13 {};
+    std::uint32_t size : 14 {};
     std::uint32_t thread : 17 {};
-    std::uint32_t read_back : 1 {};
     std::uint32_t detailed : 1 {};  // size, thread and value are in details_
   };
   static_assert(sizeof(Node) == 32);

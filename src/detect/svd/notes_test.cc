@@ -39,8 +39,8 @@ struct Naive {
 std::string text(const Overwrite& note) {
   return std::to_string(note.inside) + "/" + std::to_string(note.remote) + "@" +
          std::to_string(note.address) + "+" + std::to_string(note.size) + " by " +
-         std::to_string(note.remote_thread) + (note.read_back ? " read back" : "") +
-         (note.has_value ? "=" + std::to_string(note.value) : "") + "; ";
+         std::to_string(note.remote_thread) +
+         (note.has_value != 0 ? "=" + std::to_string(note.value) : "") + "; ";
 }
 
 // Among them such as have a value, are long, or come from a thread with a large number.
@@ -50,11 +50,10 @@ Overwrite random_note(std::mt19937& random) {
   note.inside = 1 + below(3);
   note.remote = 1 + below(3);
   note.address = below(100);
-  note.size = below(4) == 0 ? (1u << 13) - 1 + below(3) : 8;
+  note.size = (below(4) == 0 ? (1u << 14) - 1 + below(3) : 8u) & 0x7fffffffu;
   note.remote_thread = below(4) == 0 ? (1u << 17) - 1 + below(3) : 2;
-  note.has_value = below(4) == 0;
-  note.read_back = below(4) == 0;
-  note.value = note.has_value ? below(1000) : 0;
+  note.has_value = below(4) == 0 ? 1 : 0;
+  note.value = note.has_value != 0 ? below(1000) : 0;
   return note;
 }
 

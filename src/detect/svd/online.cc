@@ -32,14 +32,11 @@ bool is_stored(BlockState state) {
          state == BlockState::kTrueDep || state == BlockState::kTrueDepRead;
 }
 
-bool is_read_by_others(BlockState state) {
-  return state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared;
-}
-
 // No value gets the cell's unit through it: whoever reads the block begins another one.
 bool is_weak(Cell cell) {
   return cell.block_state() == BlockState::kStoredShared ||
-         (is_read_by_others(cell.block_state()) && cell.noted != 0);
+         cell.block_state() == BlockState::kLastRead ||
+         (cell.block_state() == BlockState::kLoadedShared && cell.noted != 0);
 }
 
 }  // namespace
@@ -130,6 +127,7 @@ void Online::bookkeeping(const Event& event) {
 void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& event,
                          EventOrdinal ordinal) {
   const bool reads_only = !is_write(event.kind);
+  const Address block = Blocks::address_of(near, number);
   Blocks::tell_others(near, number, [&](Cell& cell, const Blocks::Plane& plane) {
     if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
     if (reads_only && calm_for_reads_.has(cell)) return Calm::kReads;
@@ -138,7 +136,7 @@ void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& 
       cell = Cell();
       return Calm::kAll;
     }
-    remote_access(cell, unit, plane, number, event, ordinal);
+    remote_access(cell, unit, plane, number, block, event, ordinal);
     if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
     return calm_for_reads_.has(cell) ? Calm::kReads : Calm::kNone;
   });
@@ -149,7 +147,8 @@ void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& 
 // What remote_access() would do nothing about.
 CellKinds Online::calm_cells(Calm calm) const {
   return CellKinds::where([&](BlockState state, bool input, bool noted) {
-    if (!is_read_by_others(state) && state != BlockState::kStoredShared) return false;
+    if (state == BlockState::kLastRead) return noted || calm == Calm::kReads;
+    if (state != BlockState::kLoadedShared && state != BlockState::kStoredShared) return false;
     if (noted) return true;
     if (!options_.inputs_only && is_stored(state)) return false;
     return calm == Calm::kReads || !input;
@@ -157,31 +156,43 @@ CellKinds Online::calm_cells(Calm calm) const {
 }
 
 void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
-                           std::uint64_t number, const Event& event, EventOrdinal ordinal) {
+                           std::uint64_t number, Address block, const Event& event,
+                           EventOrdinal ordinal) {
   if (unit == kNobody) return;
-  if (cell.block_state() == BlockState::kTrueDep) {
-    end_unit(unit);
-    cell = Cell();
-    return;
-  }
-  if (cell.block_state() == BlockState::kTrueDepRead) {
-    const UnitId heir = units_.create();
-    end_unit(unit, heir);
-    unit = heir;
-    cell = make_cell(cell, heir, BlockState::kTrueDepShared, true, false);
+  const auto overwrite = [&] {
+    Overwrite out{Blocks::access(plane, number), access_ref(event, event.thread, ordinal),
+                  event.address, event.value};
+    out.size = event.size;
+    out.has_value = event.has_value;
+    out.remote_thread = event.thread;
+    return out;
+  };
+  switch (cell.block_state()) {
+    case BlockState::kTrueDep:
+      end_unit(unit);
+      cell = Cell();
+      return;
+    case BlockState::kTrueDepRead: {
+      const UnitId heir = units_.create();
+      end_unit(unit, heir);
+      cell = make_cell(cell, heir, BlockState::kLastRead, false, false);
+      [[fallthrough]];
+    }
+    case BlockState::kLastRead:
+      if (cell.noted != 0 || !is_write(event.kind)) return;
+      if (lost_.size() >= kMostLost) lost_.clear();
+      lost_.insert_or_assign({plane.thread, block}, overwrite());
+      cell.noted = 1;
+      return;
+    default:
+      break;
   }
   const BlockState state = cell.block_state();
   if (cell.noted == 0) {
     const bool conflicts =
         (cell.input != 0 && is_write(event.kind)) || (!options_.inputs_only && is_stored(state));
     if (conflicts) {
-      Overwrite overwrite{Blocks::access(plane, number), access_ref(event, event.thread, ordinal),
-                          event.address, event.value};
-      overwrite.size = event.size;
-      overwrite.has_value = event.has_value;
-      overwrite.read_back = state == BlockState::kTrueDepShared;
-      overwrite.remote_thread = event.thread;
-      units_.note(unit, plane.thread, overwrite);
+      units_.note(unit, plane.thread, overwrite());
       cell.noted = 1;
     }
   }
@@ -200,7 +211,7 @@ Witness Online::remembered(AccessRef access, ThreadId thread, Address address,
   out.site = context.site;
   out.stack = context.stack;
   out.locks = context.locks;
-  out.ordinal = access & ((1ull << kOrdinalBits) - 1);
+  out.ordinal = ordinal_of(access);
   out.address = address;
   out.size = size;
   return out;
@@ -260,6 +271,9 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
   const bool one = Blocks::is_one(near, address, item);
   if (!one && !Blocks::is_two(near, address, item)) [[unlikely]]
     return false;
+  Cell* const cells = near.cells + Blocks::cell_of(near, address);
+  if (kOverwritten.has(cells[0]) || (!one && kOverwritten.has(cells[1]))) [[unlikely]]
+    return false;
   if (units_.any_noted()) {
     const ThreadId owner = std::min(thread, kMaxThread);
     if (!units_.is_calm(owner, control) || !are_calm(owner, {registers, item.address.numbers()}))
@@ -276,7 +290,6 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
     owner = units_.merge(owner, unit);
   }
   if (owner == 0) owner = units_.create();
-  Cell* const cells = near.cells + Blocks::cell_of(near, address);
   const auto tell = [&](const Cell& cell) {
     if (!near.is_calm_for_writes(cell)) [[unlikely]] {
       tell_others(near, static_cast<std::uint64_t>(&cell - near.cells),
@@ -350,7 +363,8 @@ UnitSet Online::load_many(const Event& event, EventOrdinal ordinal) {
       const UnitId unit = units_.live(cell.unit);
       const BlockState state = cell.block_state();
       const bool anew = state == BlockState::kStoredShared ||  // nobody's
-                        (cell.noted != 0 && is_read_by_others(state));
+                        state == BlockState::kLastRead ||
+                        (cell.noted != 0 && state == BlockState::kLoadedShared);
       if (unit != 0 && !anew) {
         const bool remembers = kReadBack.has(cell) && run.near->visited;
         if (remembers) {
@@ -413,6 +427,8 @@ Online::Tag Online::update(const Event& event, EventOrdinal ordinal, Tags data, 
 
 void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
                    Control control) {
+  const std::size_t first = violations_.size();
+  if (!lost_.empty()) find_lost_updates(event, ordinal, data);
   // Merging first and then looking at the one unit is the same as looking at all of them.
   const std::uint64_t alarms = units_.merge_alarms();
   UnitId owner = units_.merge_all(0, read);
@@ -433,11 +449,48 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
   if (units_.any_noted()) {
     for (std::uint32_t i = 0; i < address.size(); ++i)
       check(address[i], event, ordinal, Through::kAddress);
-    units_.for_each_alarmed_condition(thread_of(event), control, [&](UnitSet condition) {
-      check_condition(condition, event, ordinal);
+    units_.for_each_alarmed_condition(thread_of(event), control, [&](UnitSet units) {
+      check(units, event, ordinal, Through::kControl);
     });
   }
   store_blocks(event, ordinal, owner);
+  for (Violation& violation : std::span(violations_).subspan(first)) {
+    if (violation.unit == 0) violation.unit = owner;
+  }
+}
+
+// A block was read back, another thread has overwritten it since, and what is stored there now
+// comes from the unit that had read it.
+void Online::find_lost_updates(const Event& store, EventOrdinal ordinal, Tags data) {
+  const auto comes_from = [&](UnitId unit) {
+    bool found = false;
+    for (std::uint32_t i = 0; i < data.size(); ++i)
+      units_.for_each_live(data[i], [&](UnitId one) { found = found || one == unit; });
+    return found;
+  };
+  blocks_.for_each_run(thread_of(store), store.address, store.size, [&](const Blocks::Run& run) {
+    for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
+      const Cell cell = run.near->cells[i];
+      if (!kOverwritten.has(cell)) continue;
+      const UnitId unit = units_.live(cell.unit);
+      const Overwrite* const lost = lost_at(thread_of(store), Blocks::address_of(*run.near, i));
+      if (unit == 0 || lost == nullptr || !comes_from(unit)) continue;
+      const bool known =
+          std::any_of(violations_.begin(), violations_.end(), [&](const Violation& other) {
+            return other.store.ordinal == ordinal &&
+                   other.remote.ordinal == ordinal_of(lost->remote) &&
+                   other.inside.ordinal == ordinal_of(lost->inside);
+          });
+      if (!known) add_violation(*lost, 0, narrator_.witness(store, ordinal), Through::kData);
+    }
+  });
+}
+
+// Of a block whose page has been split, the whole of it is known.
+const Overwrite* Online::lost_at(ThreadId thread, Address block) const {
+  auto at = lost_.find({thread, block});
+  if (at == lost_.end()) at = lost_.find({thread, block & ~Address{7}});
+  return at == lost_.end() ? nullptr : &at->second;
 }
 
 Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {
@@ -454,28 +507,23 @@ void Online::check(UnitSet set, const Event& store, EventOrdinal ordinal, Throug
   });
 }
 
-// What was read back last does not count, and keeps its note.
-void Online::check_condition(UnitSet set, const Event& store, EventOrdinal ordinal) {
-  units_.for_each_live(set, [&](UnitId unit) {
-    if (units_.noted(unit) && units_.has_notes_of_inputs(unit))
-      report(unit, store, ordinal, Through::kControl);
-  });
-}
-
 void Online::report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through) {
   const Witness now = narrator_.witness(store, ordinal);
-  units_.take_notes(unit, [&](const Overwrite& overwrite) {
-    Violation& violation = violations_.emplace_back();
-    violation.inside =
-        remembered(overwrite.inside, store.thread, overwrite.address, overwrite.size);
-    violation.remote =
-        remembered(overwrite.remote, overwrite.remote_thread, overwrite.address, overwrite.size);
-    violation.remote.has_value = overwrite.has_value;
-    violation.remote.value = overwrite.value;
-    violation.store = now;
-    violation.unit = unit;
-    violation.through = through;
-  });
+  units_.take_notes(
+      unit, [&](const Overwrite& overwrite) { add_violation(overwrite, unit, now, through); });
+}
+
+void Online::add_violation(const Overwrite& overwrite, UnitId unit, const Witness& store,
+                           Through through) {
+  Violation& violation = violations_.emplace_back();
+  violation.inside = remembered(overwrite.inside, store.thread, overwrite.address, overwrite.size);
+  violation.remote =
+      remembered(overwrite.remote, overwrite.remote_thread, overwrite.address, overwrite.size);
+  violation.remote.has_value = overwrite.has_value != 0;
+  violation.remote.value = overwrite.value;
+  violation.store = store;
+  violation.unit = unit;
+  violation.through = through;
 }
 
 void Online::tell_violations() {
@@ -543,7 +591,7 @@ void Online::collect_when_due() {
     blocks_.shrink([&](Cell cell) {
       return cell.unit > kNobody && cell.noted == 0 &&
              (is_about_input(cell) || cell.block_state() == BlockState::kTrueDepRead ||
-              !options_.inputs_only);
+              cell.block_state() == BlockState::kLastRead || !options_.inputs_only);
     });
     collect_units_at_ = units_.unit_bytes() + (units_.unit_bytes() + blocks_.bytes()) / kShareOfAll;
     collect_blocks_at_ =

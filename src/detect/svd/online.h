@@ -272,6 +272,7 @@ class Online {
   static constexpr std::size_t kFewUnits = std::size_t{1} << 16;  // more than begin in a batch
   static constexpr std::uint64_t kNoMoment = ~0ull;
   static constexpr ThreadId kNoThread = ~0u;
+  static constexpr std::size_t kMostLost = std::size_t{1} << 16;
 
   struct Context {
     SiteId site{};
@@ -318,7 +319,7 @@ class Online {
     }
   }
   void remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane, std::uint64_t number,
-                     const Event& event, EventOrdinal ordinal);
+                     Address block, const Event& event, EventOrdinal ordinal);
   AccessRef access_ref(const Event& event, ThreadId thread, EventOrdinal ordinal) {
     return make_ref(context_of(event, thread), ordinal);
   }
@@ -330,6 +331,7 @@ class Online {
     }
     return make_ref(item.context, ordinal);
   }
+  static EventOrdinal ordinal_of(AccessRef access) { return access & ((1ull << kOrdinalBits) - 1); }
   static AccessRef make_ref(ContextId context, EventOrdinal ordinal) {
     return std::uint64_t{context} << kOrdinalBits | (ordinal & ((1ull << kOrdinalBits) - 1));
   }
@@ -363,18 +365,17 @@ class Online {
     return true;
   }
   // Most loads are of a block that the unit has read before.
-  static constexpr CellKinds kReadAgain = CellKinds::where([](BlockState state, bool /*input*/,
-                                                              bool noted) {
-    return state == BlockState::kLoaded || state == BlockState::kTrueDepRead ||
-           ((state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared) && !noted);
-  });
+  static constexpr CellKinds kReadAgain =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state == BlockState::kLoaded || state == BlockState::kTrueDepRead ||
+               (state == BlockState::kLoadedShared && !noted);
+      });
   // … or has stored again and again.
-  static constexpr CellKinds kReadAtAGlance = CellKinds::where([](BlockState state, bool /*input*/,
-                                                                  bool noted) {
-    return state == BlockState::kLoaded || state == BlockState::kTrueDep ||
-           state == BlockState::kTrueDepRead ||
-           ((state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared) && !noted);
-  });
+  static constexpr CellKinds kReadAtAGlance =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state == BlockState::kLoaded || state == BlockState::kTrueDep ||
+               state == BlockState::kTrueDepRead || (state == BlockState::kLoadedShared && !noted);
+      });
   // Whether the last read of what the unit has stored is.
   static bool is_remembered(const Blocks::Near& near, const LiveItem& item) {
     return near.visited && !item.stored_soon;
@@ -404,7 +405,6 @@ class Online {
   static UnitSet tag_of(Cell cell, UnitId unit) {
     static_assert(static_cast<unsigned>(BlockState::kTrueDepRead) >> 2 == 1 &&
                   static_cast<unsigned>(BlockState::kTrueDep) >> 2 == 1 &&
-                  static_cast<unsigned>(BlockState::kTrueDepShared) >> 2 == 1 &&
                   static_cast<unsigned>(BlockState::kLoaded) >> 2 == 0 &&
                   static_cast<unsigned>(BlockState::kLoadedShared) >> 2 == 0);
     const auto bits = std::bit_cast<std::uint32_t>(cell);
@@ -420,7 +420,7 @@ class Online {
   }
   // A load joins the live unit of the cell.
   static UnitSet read_on(Cell& cell, UnitId unit, bool remembers) {
-    const bool computed = kHasComputed.has(cell);
+    const bool computed = kStored.has(cell);
     if (kReadBack.has(cell)) cell.set(remembers ? BlockState::kTrueDepRead : BlockState::kTrueDep);
     cell.unit = unit & kMaxUnit;
     return computed ? unit | kComputed : unit;
@@ -475,8 +475,8 @@ class Online {
     for (unsigned kind = 0; kind < 32; ++kind) {
       auto state = static_cast<BlockState>(kind >> 2);
       if (state == BlockState::kIdle || state == BlockState::kLoaded) state = BlockState::kStored;
-      if (state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared)
-        state = BlockState::kStoredShared;
+      if (state == BlockState::kLastRead) state = BlockState::kStored;
+      if (state == BlockState::kLoadedShared) state = BlockState::kStoredShared;
       if (state == BlockState::kTrueDepRead) state = BlockState::kTrueDep;
       const unsigned input = (kind & 2) != 0 ? kind & 3 : 0;  // only inputs stay noted
       out[kind] = static_cast<std::uint8_t>(static_cast<unsigned>(state) << 2 | input);
@@ -490,12 +490,15 @@ class Online {
                 state == BlockState::kTrueDep) &&
                (input || !noted);
       });
-  // Cells of which a load gets what the thread itself has computed.
-  static constexpr CellKinds kHasComputed =
+  static constexpr CellKinds kStored =
       CellKinds::where([](BlockState state, bool /*input*/, bool /*noted*/) {
         return state == BlockState::kStored || state == BlockState::kStoredShared ||
-               state == BlockState::kTrueDep || state == BlockState::kTrueDepRead ||
-               state == BlockState::kTrueDepShared;
+               state == BlockState::kTrueDep || state == BlockState::kTrueDepRead;
+      });
+  // Cells that another thread has overwritten since they were read back.
+  static constexpr CellKinds kOverwritten =
+      CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
+        return state == BlockState::kLastRead && noted;
       });
   // Cells of which a load reads back what the unit has stored.
   static constexpr CellKinds kReadBack =
@@ -505,9 +508,8 @@ class Online {
   // Cells whose unit a load joins.
   static constexpr CellKinds kReadOn =
       CellKinds::where([](BlockState state, bool /*input*/, bool noted) {
-        const bool overwritten =
-            noted && (state == BlockState::kLoadedShared || state == BlockState::kTrueDepShared);
-        return state != BlockState::kStoredShared && !overwritten;
+        return state != BlockState::kStoredShared && state != BlockState::kLastRead &&
+               !(state == BlockState::kLoadedShared && noted);
       });
   // Whether the cell's access is the first read of an input. Once the unit has read back what it
   // stored there, it is the last such read.
@@ -551,7 +553,10 @@ class Online {
   void write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet read, Tags address,
              Control control);
   void check(UnitSet set, const Event& store, EventOrdinal ordinal, Through through);
-  void check_condition(UnitSet set, const Event& store, EventOrdinal ordinal);
+  void find_lost_updates(const Event& store, EventOrdinal ordinal, Tags data);
+  const Overwrite* lost_at(ThreadId thread, Address block) const;
+  void add_violation(const Overwrite& overwrite, UnitId unit, const Witness& store,
+                     Through through);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
   void tell_violations();
   void end_unit(UnitId unit, UnitId heir = 0);
@@ -571,6 +576,8 @@ class Online {
   std::uint64_t moment_ = kNoMoment;               // stack and locks …
   ThreadId moment_thread_ = kNoThread;             // … of this thread
   std::vector<LastStore> last_stores_;             // by site
+  // What another thread has overwritten since the thread read it back: by thread and block.
+  absl::flat_hash_map<std::pair<ThreadId, Address>, Overwrite> lost_;
   std::vector<Violation> violations_;
   const std::function<void()>* violated_ = nullptr;  // while a batch of executions is taken
   std::size_t ended_by_sharing_ = 0;

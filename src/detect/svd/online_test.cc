@@ -196,12 +196,9 @@ std::string text(const std::set<Naive::Report>& reports) {
 }
 
 // From events and from executions, with the default options and with one of all combinations of
-// options and block sizes; numbers are collected all the time, seldom, or never. Where they are, a
-// unit may have become nobody's by then (units.h), and does not end when it should: that makes a
-// difference so seldom that it is counted.
+// options and block sizes; numbers are collected all the time, seldom, or never.
 TEST(Online, EqualsItsNaiveTwin) {
   std::size_t reports = 0;
-  std::size_t different = 0;
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     const RandomRun run = program(seed);
     for (OnlineOptions options : {OnlineOptions(), combination(seed)}) {
@@ -215,15 +212,11 @@ TEST(Online, EqualsItsNaiveTwin) {
       for (const As as : {As::kEvents, As::kExecutions}) {
         const std::set<Naive::Report> seen =
             online(run, options, as, &ended[static_cast<std::size_t>(as)]);
-        reports += seen.size();
-        if (seed % 3 != 2 && seen != naive.reports()) {
-          ++different;
-          continue;
-        }
         ASSERT_EQ(text(seen), text(naive.reports()))
             << "seed " << seed << (as == As::kEvents ? " events" : " executions") << " control "
             << options.merge_control << " address " << options.propagate_address << " inputs "
             << options.inputs_only << " block " << options.block_size;
+        reports += seen.size();
       }
       // Where nothing is forgotten, the same units end, although nobody may ever report it.
       if (seed % 3 == 2) {
@@ -232,9 +225,6 @@ TEST(Online, EqualsItsNaiveTwin) {
     }
   }
   EXPECT_GT(reports, kPrograms / 5);
-  std::printf("where numbers are collected, %zu of %zu runs are different\n", different,
-              std::size_t{kPrograms} * 2 / 3 * 4);
-  EXPECT_LE(different, kPrograms / 10'000);
 }
 
 // Threads that go on for a while, in loops of many rounds: executions of one segment after another.

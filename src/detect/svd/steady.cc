@@ -45,6 +45,7 @@ bool Online::begin_sight(const LiveItem& item, Address address, Sight& sight) {
   Blocks::Near& near = blocks_.near_here(address);
   if (!Blocks::is_one(near, address, item)) return false;
   const Cell& cell = up_to_date(near.cells[Blocks::cell_of(address, item.shift)]);
+  if (kOverwritten.has(cell)) return false;  // a store there may be a lost update
   sight = {.where = near.begin,
            .what = near.cells,
            .also = nullptr,

@@ -132,13 +132,6 @@ class Units {
   // ---- overwritten inputs that no store has used yet ----
   void note(UnitId unit, ThreadId owner, const Overwrite& overwrite);
   bool noted(UnitId live_unit) const { return words_[live_unit] >= kNoted; }
-  // Whether a noted unit has notes of other inputs than such as were read back.
-  bool has_notes_of_inputs(UnitId noted_unit) const {
-    bool has = false;
-    notes_.for_each(words_[noted_unit] & ~kNoted,
-                    [&](const Overwrite& note) { has = has || !note.read_back; });
-    return has;
-  }
   bool any_noted() const { return noted_units_ != 0; }
   // Calls take(overwrite) for each, the oldest first; then there are none.
   template <typename Take>
