@@ -40,6 +40,7 @@ class Naive {
       : nodes_(nodes),
         options_(options),
         tags_(nodes.size()),
+        computed_in_(nodes.size()),
         chains_(nodes.size()),
         member_(nodes.size(), 0) {
     for (const FlowNode& node : nodes_) {
@@ -147,6 +148,8 @@ class Naive {
       tags_[id] = load(id);
       if (options_.online.propagate_address) {
         for (const auto& [label, computed] : address_tag) tags_[id][label] |= computed;
+        for (const NodeId source : node.address_of)
+          computed_in_[id].insert(computed_in_[source].begin(), computed_in_[source].end());
       }
       for (const auto& [label, computed] : tags_[id]) data.insert(label);
     }
@@ -156,11 +159,7 @@ class Naive {
   void remote_access(std::pair<ThreadId, Block> key, NodeId remote) {
     View& view = views_[key];
     if (view.state == BlockState::kTrueDepRead && !options_.sharing_known) {
-      const Label last = next_++;
-      const NodeId read = view.access;
-      end(view.unit, last);
-      views_[key] = {BlockState::kLastRead, last, false, false, read, kNoNode};
-      member_[read] = last;
+      end(view.unit, true);
       remote_access(key, remote);
       return;
     }
@@ -229,7 +228,10 @@ class Naive {
     for (const Block block : blocks_of(nodes_[id])) {
       const auto view = views_.find({nodes_[id].thread, block});
       if (view == views_.end() || view->second.state != BlockState::kLastRead) continue;
-      if (view->second.lost_to != kNoNode && data.contains(view->second.unit))
+      const bool lost = std::any_of(
+          nodes_[id].data.begin(), nodes_[id].data.end(),
+          [&](NodeId source) { return computed_in_[source].contains(view->second.unit); });
+      if (view->second.lost_to != kNoNode && lost)
         reports_.insert({view->second.access, view->second.lost_to, id});
     }
     Labels used = data;
@@ -291,19 +293,25 @@ class Naive {
     return into;
   }
 
-  // All references go; its blocks are Idle again. What was computed is of the unit `last` from now
-  // on, if there is one.
-  void end(Label unit, Label last = 0) {
-    for (Tag& tag : tags_) {
-      const auto at = tag.find(unit);
-      if (at == tag.end()) continue;
-      if (at->second && last != 0) tag[last];
-      tag.erase(unit);
+  // All references go; its blocks are Idle again. Where it ended because of what was read back, it
+  // is known of values that were computed, and of blocks that were read back last.
+  void end(Label unit, bool read_back = false) {
+    for (NodeId id = 0; id < tags_.size(); ++id) {
+      const auto at = tags_[id].find(unit);
+      if (at == tags_[id].end()) continue;
+      if (at->second && read_back) computed_in_[id].insert(unit);
+      tags_[id].erase(at);
     }
     for (Chain& chain : chains_) {
       for (auto& [branch, labels] : chain) labels.erase(unit);
     }
-    std::erase_if(views_, [&](const auto& at) { return at.second.unit == unit; });
+    for (auto& [key, view] : views_) {
+      if (view.unit == unit && read_back && view.state == BlockState::kTrueDepRead)
+        view = {BlockState::kLastRead, unit, false, false, view.access, kNoNode};
+    }
+    std::erase_if(views_, [&](const auto& at) {
+      return at.second.unit == unit && at.second.state != BlockState::kLastRead;
+    });
     notes_.erase(unit);
   }
 
@@ -313,6 +321,7 @@ class Naive {
   std::map<Address, std::set<ThreadId>> visitors_;    // by page
   std::map<std::pair<ThreadId, Block>, View> views_;  // no view: Idle
   std::vector<Tag> tags_;                             // by statement: loads
+  std::vector<Labels> computed_in_;                   // the same, of units that have ended
   std::vector<Chain> chains_;                         // by statement: branches
   std::vector<Label> member_;                         // by statement: the unit it belongs to
   std::map<Label, std::vector<Report>> notes_;

@@ -35,7 +35,6 @@ bool is_stored(BlockState state) {
 // No value gets the cell's unit through it: whoever reads the block begins another one.
 bool is_weak(Cell cell) {
   return cell.block_state() == BlockState::kStoredShared ||
-         cell.block_state() == BlockState::kLastRead ||
          (cell.block_state() == BlockState::kLoadedShared && cell.noted != 0);
 }
 
@@ -131,8 +130,9 @@ void Online::tell_others(Blocks::Near& near, std::uint64_t number, const Event& 
   Blocks::tell_others(near, number, [&](Cell& cell, const Blocks::Plane& plane) {
     if (cell.unit == 0 || calm_for_all_.has(cell)) return Calm::kAll;
     if (reads_only && calm_for_reads_.has(cell)) return Calm::kReads;
-    const UnitId unit = blocks_.gone(plane.thread) ? 0 : units_.live(cell.unit);
-    if (unit == 0) {
+    const bool gone = blocks_.gone(plane.thread);
+    const UnitId unit = gone ? 0 : units_.live(cell.unit);
+    if (unit == 0 && (gone || !is_last_read(cell))) {
       cell = Cell();
       return Calm::kAll;
     }
@@ -172,12 +172,10 @@ void Online::remote_access(Cell& cell, UnitId unit, const Blocks::Plane& plane,
       end_unit(unit);
       cell = Cell();
       return;
-    case BlockState::kTrueDepRead: {
-      const UnitId heir = units_.create();
-      end_unit(unit, heir);
-      cell = make_cell(cell, heir, BlockState::kLastRead, false, false);
+    case BlockState::kTrueDepRead:
+      if (unit != 0) end_unit(unit, Units::Because::kReadBack);
+      cell = make_cell(cell, units_.ended_read(cell.unit), BlockState::kLastRead, false, false);
       [[fallthrough]];
-    }
     case BlockState::kLastRead:
       if (cell.noted != 0 || !is_write(event.kind)) return;
       if (lost_.size() >= kMostLost) lost_.clear();
@@ -240,9 +238,9 @@ ContextId Online::find_context(const Event& event, ThreadId thread) {
 }
 
 // The unit grows no further; its blocks are thread-local again until proven otherwise.
-void Online::end_unit(UnitId unit, UnitId heir) {
+void Online::end_unit(UnitId unit, Units::Because because) {
   ++ended_by_sharing_;
-  units_.end(unit, heir);
+  units_.end(unit, because);
 }
 
 // ---- loads and stores ---------------------------------------------------------------------------
@@ -284,7 +282,7 @@ bool Online::store_at_a_glance(LiveItem& item, Address address, ThreadId thread,
   for (std::uint32_t left = *data; left != 0; --left) {
     const UnitSet from = registers[*++data];
     if (from >= kSetBit) return false;
-    const UnitId unit = units_.of(from);
+    const UnitId unit = units_.live(from & ~kComputed);
     if (unit == owner) continue;
     if (units_.noted(unit)) return false;
     owner = units_.merge(owner, unit);
@@ -463,16 +461,16 @@ void Online::write(const Event& event, EventOrdinal ordinal, Tags data, UnitSet 
 // comes from the unit that had read it.
 void Online::find_lost_updates(const Event& store, EventOrdinal ordinal, Tags data) {
   const auto comes_from = [&](UnitId unit) {
-    bool found = false;
-    for (std::uint32_t i = 0; i < data.size(); ++i)
-      units_.for_each_live(data[i], [&](UnitId one) { found = found || one == unit; });
-    return found;
+    for (std::uint32_t i = 0; i < data.size(); ++i) {
+      if (units_.has_computed(data[i], unit)) return true;
+    }
+    return false;
   };
   blocks_.for_each_run(thread_of(store), store.address, store.size, [&](const Blocks::Run& run) {
     for (std::uint64_t i = run.first; i < run.first + run.count; ++i) {
       const Cell cell = run.near->cells[i];
       if (!kOverwritten.has(cell)) continue;
-      const UnitId unit = units_.live(cell.unit);
+      const UnitId unit = units_.ended_read(cell.unit);
       const Overwrite* const lost = lost_at(thread_of(store), Blocks::address_of(*run.near, i));
       if (unit == 0 || lost == nullptr || !comes_from(unit)) continue;
       const bool known =
@@ -580,6 +578,14 @@ void Online::collect_when_due() {
           Cell& cell = cells[i];
           if (cell.unit == 0) continue;
           UnitId unit = cell.unit;
+          if (remembers_read(cell)) {
+            if (renumbering.is_held(unit)) {
+              cell.unit = unit & kMaxUnit;
+              continue;
+            }
+            cell = cell.block_state() == BlockState::kLastRead ? Cell() : forgetting_read(cell);
+            if (cell.unit == 0) continue;
+          }
           is_weak(cell) ? renumbering.weak(unit) : renumbering.unit(unit);
           cell.unit = unit & kMaxUnit;
           if (unit == 0) cell = Cell();
@@ -590,8 +596,7 @@ void Online::collect_when_due() {
     // A note has its own copy of the access; of what has ended or is nobody's, none is asked for.
     blocks_.shrink([&](Cell cell) {
       return cell.unit > kNobody && cell.noted == 0 &&
-             (is_about_input(cell) || cell.block_state() == BlockState::kTrueDepRead ||
-              cell.block_state() == BlockState::kLastRead || !options_.inputs_only);
+             (is_about_input(cell) || remembers_read(cell) || !options_.inputs_only);
     });
     collect_units_at_ = units_.unit_bytes() + (units_.unit_bytes() + blocks_.bytes()) / kShareOfAll;
     collect_blocks_at_ =

@@ -511,6 +511,19 @@ class Online {
         return state != BlockState::kStoredShared && state != BlockState::kLastRead &&
                !(state == BlockState::kLoadedShared && noted);
       });
+  // Cells whose access is the last read of what the unit had stored there.
+  static bool remembers_read(Cell cell) {
+    return cell.block_state() == BlockState::kTrueDepRead ||
+           cell.block_state() == BlockState::kLastRead;
+  }
+  static Cell forgetting_read(Cell cell) {
+    cell.set(BlockState::kTrueDep);
+    return cell;
+  }
+  // Of those, such as matter although the unit has ended.
+  bool is_last_read(Cell cell) {
+    return remembers_read(cell) && units_.ended_read(unit_of(cell)) != 0;
+  }
   // Whether the cell's access is the first read of an input. Once the unit has read back what it
   // stored there, it is the last such read.
   static bool is_about_input(Cell cell) {
@@ -559,7 +572,7 @@ class Online {
                      Through through);
   void report(UnitId unit, const Event& store, EventOrdinal ordinal, Through through);
   void tell_violations();
-  void end_unit(UnitId unit, UnitId heir = 0);
+  void end_unit(UnitId unit, Units::Because because = Units::Because::kOther);
   void collect_when_due();
 
   OnlineOptions options_;

@@ -195,10 +195,20 @@ std::string text(const std::set<Naive::Report>& reports) {
   return out;
 }
 
+// The same, but for the reads.
+std::set<std::pair<NodeId, NodeId>> without_inside(const std::set<Naive::Report>& reports) {
+  std::set<std::pair<NodeId, NodeId>> out;
+  for (const Naive::Report& report : reports) out.insert({report.remote, report.store});
+  return out;
+}
+
 // From events and from executions, with the default options and with one of all combinations of
-// options and block sizes; numbers are collected all the time, seldom, or never.
+// options and block sizes; numbers are collected all the time, seldom, or never. Where they are, a
+// read whose value no register holds is forgotten: of several reads of what the thread had stored,
+// another one is then the one that is named.
 TEST(Online, EqualsItsNaiveTwin) {
   std::size_t reports = 0;
+  std::size_t other_reads = 0;
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     const RandomRun run = program(seed);
     for (OnlineOptions options : {OnlineOptions(), combination(seed)}) {
@@ -212,11 +222,15 @@ TEST(Online, EqualsItsNaiveTwin) {
       for (const As as : {As::kEvents, As::kExecutions}) {
         const std::set<Naive::Report> seen =
             online(run, options, as, &ended[static_cast<std::size_t>(as)]);
+        reports += seen.size();
+        if (seed % 3 != 2 && without_inside(seen) == without_inside(naive.reports())) {
+          other_reads += seen != naive.reports() ? 1 : 0;
+          continue;
+        }
         ASSERT_EQ(text(seen), text(naive.reports()))
             << "seed " << seed << (as == As::kEvents ? " events" : " executions") << " control "
             << options.merge_control << " address " << options.propagate_address << " inputs "
             << options.inputs_only << " block " << options.block_size;
-        reports += seen.size();
       }
       // Where nothing is forgotten, the same units end, although nobody may ever report it.
       if (seed % 3 == 2) {
@@ -225,6 +239,7 @@ TEST(Online, EqualsItsNaiveTwin) {
     }
   }
   EXPECT_GT(reports, kPrograms / 5);
+  EXPECT_LT(other_reads, kPrograms / 2'000);
 }
 
 // Threads that go on for a while, in loops of many rounds: executions of one segment after another.

@@ -32,6 +32,7 @@ void fill(Cell* cells, std::uint64_t count, std::uint64_t looks) {
 // Cells that mean the same look the same after this.
 Cell& Online::up_to_date(Cell& cell) {
   const UnitId unit = units_.live(unit_of(cell));
+  if (unit == 0 && is_last_read(cell)) return cell;
   cell = cell.with(unit == 0 ? 0 : cell.kind(), unit);
   return cell;
 }
@@ -150,7 +151,7 @@ bool Online::recall(const LiveItem& item, Address address, ThreadId thread, cons
 
 bool Online::is_from_nowhere(Tags data) {
   for (std::uint32_t i = 0; i < data.size(); ++i) {
-    if (data[i] >= kSetBit || units_.of(data[i]) != 0) return false;
+    if (data[i] >= kSetBit || units_.live(data[i] & ~kComputed) != 0) return false;
   }
   return true;
 }

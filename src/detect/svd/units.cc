@@ -40,16 +40,19 @@ UnitId Units::live_slowly(UnitId id) {
   return is_live(words_[found]) ? found : 0;
 }
 
-// The heir may have been merged since, or have ended.
-UnitId Units::heir(UnitId ended) {
-  return live(words_[root(ended)] & ~kEnded);
-}
-
-void Units::end(UnitId id, UnitId heir) {
+void Units::end(UnitId id, Because because) {
   ++changes_;
   const UnitId unit = root(id);
   free_notes(unit);
-  words_[unit] = kEnded | heir;
+  words_[unit] = because == Because::kReadBack ? kEndedRead : kEnded;
+}
+
+bool Units::has_computed(UnitSet set, UnitId ended_read_unit) {
+  bool has = false;
+  for_each_element(set, [&](UnitSet one) {
+    has = has || ((one & kComputed) != 0 && root(one & ~kComputed) == ended_read_unit);
+  });
+  return has;
 }
 
 std::optional<std::size_t> Units::begun_alone(const Knowledge& before) {
@@ -100,14 +103,14 @@ UnitSet Units::join(UnitSet a, UnitSet b) {
   return size <= set_limit_ ? both : shrink(both);
 }
 
-// Counts exactly; merges what is too many.
+// Counts exactly; merges what is too many, and forgets what has ended then.
 UnitSet Units::shrink(UnitSet set) {
   std::vector<UnitSet> all;
   UnitSet computed = 0;
   for_each_element(set, [&](UnitSet one) {
     one = updated(one);
     if (one != 0) all.push_back(one);
-    computed |= one & kComputed;
+    if (is_live_root(one & ~kComputed)) computed |= one & kComputed;
   });
   // Of one unit, the computed value stays.
   std::sort(all.begin(), all.end(), [](UnitSet a, UnitSet b) {
@@ -117,7 +120,7 @@ UnitSet Units::shrink(UnitSet set) {
   all.erase(std::unique(all.begin(), all.end(), same), all.end());
   UnitSet out = 0;
   if (all.size() > set_limit_) {
-    for (const UnitSet one : all) out = merge(out, one & ~kComputed);
+    for (const UnitSet one : all) out = merge(out, live(one & ~kComputed));
     return out | computed;
   }
   for (std::uint32_t i = 0; i < all.size(); ++i) out = i == 0 ? all[i] : pair(out, all[i], i + 1);
@@ -126,7 +129,9 @@ UnitSet Units::shrink(UnitSet set) {
 
 UnitSet Units::several_compared(UnitSet set) {
   bool computed = false;
-  for_each_element(set, [&](UnitSet one) { computed |= (updated(one) & kComputed) != 0; });
+  for_each_element(set, [&](UnitSet one) {
+    computed |= (one & kComputed) != 0 && live(one & ~kComputed) != 0;
+  });
   return computed ? merge_all(0, set) : set;
 }
 

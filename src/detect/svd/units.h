@@ -5,8 +5,9 @@
 // into which. Which blocks belong to a unit is known by the blocks: a block whose unit has ended is
 // Idle, so ending a unit touches nothing but the unit.
 //
-// A unit that ends may have an *heir*: what was computed in it (kComputed) and is still in a
-// register belongs to the heir from then on, as something that the heir has read.
+// Of a unit that ended because another thread accessed what it had read back last, registers keep
+// what was computed in it (kComputed): a store may ask whether it loses the other thread's update
+// (online.h).
 //
 // A register holds a *set* of units (UnitSet): none, one, or a tree of pairs. Sets are merged into
 // one unit only at a store (figure 7, line 20); up to then a sum of two loads refers to both of
@@ -40,6 +41,8 @@
 #include <utility>
 #include <vector>
 
+#include <absl/container/flat_hash_set.h>
+
 namespace heddle::svd {
 
 using UnitId = std::uint32_t;   // 0 = none
@@ -66,37 +69,40 @@ class Units {
   }
   // What the unit has been merged into; 0 when that has ended, or for 0.
   UnitId live(UnitId id);
-  // The unit of an element of a set, alive: what its unit has been merged into; if that has ended
-  // and the value was computed, its heir; or 0.
-  UnitId of(UnitSet one) {
-    const UnitId unit = live(one & ~kComputed);
-    return unit != 0 || (one & kComputed) == 0 ? unit : heir(one & ~kComputed);
-  }
   // It will be asked for soon.
   [[gnu::always_inline]] void expect(UnitId id) const { __builtin_prefetch(&words_[id]); }
   // Whether it is a unit, alive and not merged into another.
   bool is_live_root(UnitId id) const { return is_live(words_[id]); }
-  // What was computed in it and is in registers is the heir's from now on, if there is one.
-  void end(UnitId id, UnitId heir = 0);
+  enum class Because { kOther, kReadBack };
+  void end(UnitId id, Because because = Because::kOther);
+  // What a unit has been merged into that ended because of what was read back; else 0.
+  UnitId ended_read(UnitId id) {
+    const UnitId unit = root(id);
+    return words_[unit] == kEndedRead ? unit : 0;
+  }
+  // Whether a value of the set was computed in that unit.
+  bool has_computed(UnitSet set, UnitId ended_read_unit);
 
   UnitSet join(UnitSet a, UnitSet b);
   UnitId merge(UnitId a, UnitId b);  // of live roots, or 0 for none
   UnitId merge_all(UnitId into, UnitSet set) {
     if (set >= kSetBit) return merge_several(into, set);
-    const UnitId unit = of(set);
+    const UnitId unit = live(set & ~kComputed);
     return unit == into ? into : merge(into, unit);
   }
   // What a branch on values of this set leaves: one unit if a value was computed, else the set.
   UnitSet compared(UnitSet set) {
-    if (set < kSetBit) return of(set);
+    if (set < kSetBit) return live(set & ~kComputed);
     return pairs_[set & ~kSetBit].computed == 0 ? set : several_compared(set);
   }
 
-  // The element with its unit as it is now. An heir's is what it reads, not what it computed.
+  // The element with what its unit has been merged into; 0 when that has ended, and the element is
+  // of no use any more.
   UnitSet updated(UnitSet one) {
-    const UnitId unit = live(one & ~kComputed);
-    if (unit != 0) return unit | (one & kComputed);
-    return (one & kComputed) == 0 ? 0 : heir(one & ~kComputed);
+    if (const UnitId unit = live(one & ~kComputed); unit != 0) return unit | (one & kComputed);
+    if ((one & kComputed) == 0) return 0;
+    const UnitId unit = ended_read(one & ~kComputed);
+    return unit == 0 ? 0 : unit | kComputed;
   }
 
   // What is known of units, but for those that begin meanwhile.
@@ -126,7 +132,7 @@ class Units {
   // Whether that would visit no unit with notes.
   bool is_calm_set(ThreadId thread, UnitSet set) {
     if (set >= kSetBit) return pairs_[set & ~kSetBit].asked == alarms_of(thread);
-    return !noted(of(set));
+    return !noted(live(set & ~kComputed));
   }
 
   // ---- overwritten inputs that no store has used yet ----
@@ -185,7 +191,9 @@ class Units {
 
   // Renumbers: `visit_all(f)` must call f on every number that is kept anywhere (f.unit(UnitId&),
   // f.set(UnitSet&), f.control(Control&), f.weak(UnitId&)), twice the same; the rest is forgotten.
-  // f.expect(UnitId) says that a unit will be visited soon.
+  // f.expect(UnitId) says that a unit will be visited soon. Once all sets have been visited,
+  // f.is_held(UnitId&) says whether one of them has a value that was computed in the unit, and
+  // stands for a visit if so.
   template <typename VisitAll>
   void renumber(VisitAll visit_all);
 
@@ -198,14 +206,15 @@ class Units {
   struct Marking;
   struct Renumbering;
 
-  // 0: a live root; from kNoted on: the same, with these notes; from kEnded on: a root that has
-  // ended, with this heir; else the parent.
+  // 0: a live root; from kNoted on: the same, with these notes; kEnded, kEndedRead: a root that has
+  // ended; else the parent.
   using Word = std::uint32_t;
   static constexpr Word kNoted = 0x80000000u;
-  static constexpr Word kEnded = 0x40000000u;
-  static_assert(kMaxUnit < kEnded);
+  static constexpr Word kEnded = kNoted - 1;
+  static constexpr Word kEndedRead = kNoted - 2;
+  static_assert(kMaxUnit < kEndedRead);
   static bool is_live(Word word) { return static_cast<std::int32_t>(word) <= 0; }
-  static bool is_root(Word word) { return is_live(word) || word >= kEnded; }
+  static bool is_root(Word word) { return is_live(word) || word >= kEndedRead; }
 
   static constexpr std::size_t kRecentPairs = 256;
   static std::size_t recent_place(UnitSet a, UnitSet b) {
@@ -256,7 +265,6 @@ class Units {
   Control without(SegmentId branch, Control control);
   UnitId root(UnitId id);
   UnitId live_slowly(UnitId id);
-  UnitId heir(UnitId ended);
   UnitId create_beyond();
   void free_notes(UnitId live_unit);
   void begin(Renumbering& renumbering);
@@ -284,7 +292,7 @@ class Units {
 inline UnitId Units::live(UnitId id) {
   const Word word = words_[id];  // of 0 it says that it has ended
   if (is_live(word)) return id;
-  if (word >= kEnded) return 0;
+  if (word >= kEndedRead) return 0;
   return is_live(words_[word]) ? word : live_slowly(id);  // most have been merged once
 }
 
@@ -309,7 +317,7 @@ void Units::take_notes(UnitId id, Take take) {
 template <typename Visit>
 void Units::for_each_live(UnitSet set, Visit visit) {
   for_each_element(set, [&](UnitSet one) {
-    if (const UnitId unit = of(one); unit != 0) visit(unit);
+    if (const UnitId unit = live(one & ~kComputed); unit != 0) visit(unit);
   });
 }
 
@@ -353,6 +361,7 @@ struct Units::Marked {
     std::uint32_t before = 0;
   };
   std::vector<Group> groups;
+  absl::flat_hash_set<UnitId> computed;  // those of which a set has computed values
 
   explicit Marked(std::size_t count) : groups(count / 64 + 1) {}
   void add(UnitId id) { groups[id / 64].bits[id / 32 % 2] |= 1u << id % 32; }
@@ -390,14 +399,20 @@ struct Units::Marking {
     if (id != 0) marked.add(id);
   }
   void weak(UnitId& id) { id = units.live(id); }
+  bool is_held(UnitId& id) {
+    id = units.root(id);
+    return marked.computed.contains(id);
+  }
   [[gnu::always_inline]] void expect(UnitId id) const {
     __builtin_prefetch(&units.words_[id]);
     __builtin_prefetch(&marked.groups[id / 64]);
   }
   void set(UnitSet set) {
     if (set < kSetBit) {
-      UnitId id = units.of(set);
-      unit(id);
+      set = units.updated(set);
+      if (set == 0) return;
+      marked.add(set & ~kComputed);
+      if ((set & kComputed) != 0) marked.computed.insert(set & ~kComputed);
       return;
     }
     if (pairs[set & ~kSetBit]) return;
@@ -425,6 +440,10 @@ struct Units::Renumbering {
   // What is visited by itself has been found alive by the marking.
   void unit(UnitId& id) { id = marked->number(id); }
   void weak(UnitId& id) { id = marked->has(id) ? marked->number(id) : kNobody; }
+  bool is_held(UnitId& id) {
+    unit(id);
+    return true;
+  }
   [[gnu::always_inline]] void expect(UnitId id) const {
     __builtin_prefetch(&marked->groups[id / 64]);
   }
