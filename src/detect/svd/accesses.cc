@@ -3,23 +3,33 @@
 namespace heddle::svd {
 namespace {
 
+// Each of these so many times.
+template <typename Code>
+void copy(const Code* from, std::size_t cells, unsigned copies, Code* to) {
+  for (std::size_t i = 0; i < cells * copies; ++i) to[i] = from[i / copies];
+}
 template <typename Code>
 std::unique_ptr<Code[]> copied(const std::unique_ptr<Code[]>& from, std::size_t cells,
                                unsigned copies) {
   if (from == nullptr) return nullptr;
   auto to = std::make_unique<Code[]>(cells * copies);
-  for (std::size_t i = 0; i < cells * copies; ++i) to[i] = from[i / copies];
+  copy(from.get(), cells, copies, to.get());
   return to;
 }
 
 }  // namespace
 
-Accesses::Accesses(std::size_t cells, bool scattered) : cells_(cells) {
+Accesses::Short Accesses::make_short(std::size_t cells, PagePool& pool) {
+  if (cells * sizeof(std::uint16_t) != PagePool::kBytes) return Short(new std::uint16_t[cells]());
+  return Short(static_cast<std::uint16_t*>(pool.take()), GiveBackCodes{&pool});
+}
+
+Accesses::Accesses(std::size_t cells, bool scattered, PagePool& pool) : cells_(cells) {
   if (scattered) {
     long_ = std::make_unique<std::uint32_t[]>(cells);
     reach_ = 1u << kLongBits;
   } else {
-    short_ = std::make_unique<std::uint16_t[]>(cells);
+    short_ = make_short(cells, pool);
   }
 }
 
@@ -66,13 +76,16 @@ void Accesses::widen() {
   reach_ = 0;
 }
 
-Accesses Accesses::split(unsigned copies) const {
-  Accesses out(0, false);
+Accesses Accesses::split(unsigned copies, PagePool& pool) const {
+  Accesses out(0, true, pool);
   out.base_ = base_;
   out.reach_ = reach_;
   out.base_number_ = base_number_;
   out.cells_ = cells_ * copies;
-  out.short_ = copied(short_, cells_, copies);
+  if (short_ != nullptr) {
+    out.short_ = make_short(out.cells_, pool);
+    copy(short_.get(), cells_, copies, out.short_.get());
+  }
   out.long_ = copied(long_, cells_, copies);
   out.whole_ = copied(whole_, cells_, copies);
   out.bases_ = bases_;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "detect/svd/notes.h"
+#include "detect/svd/page_pool.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,17 @@
 
 namespace heddle::svd {
 
+struct GiveBackCodes {
+  PagePool* pool = nullptr;  // nullptr: the heap
+  void operator()(std::uint16_t* codes) const {
+    pool != nullptr ? pool->give_back(codes) : delete[] codes;
+  }
+};
+
 class Accesses {
  public:
-  // `scattered`: two bytes will hardly be enough.
-  Accesses(std::size_t cells, bool scattered);
+  // `scattered`: two bytes will hardly be enough. Codes that fill a page come from the pool.
+  Accesses(std::size_t cells, bool scattered, PagePool& pool);
   bool is_short() const { return short_ != nullptr; }
 
   // 0 for a cell that has none.
@@ -36,7 +44,7 @@ class Accesses {
     return 0;
   }
   // The same with `copies` cells for each one.
-  Accesses split(unsigned copies) const;
+  Accesses split(unsigned copies, PagePool& pool) const;
 
   std::size_t bytes() const {
     const std::size_t width = short_ != nullptr  ? sizeof(short_[0])
@@ -51,6 +59,9 @@ class Accesses {
   static constexpr std::uint32_t kShortBases = 1u << (16 - kShortBits);
   static constexpr std::uint32_t kLongBases = 1u << (32 - kLongBits);
 
+  using Short = std::unique_ptr<std::uint16_t[], GiveBackCodes>;
+
+  static Short make_short(std::size_t cells, PagePool& pool);
   AccessRef decoded(std::uint32_t code, unsigned bits) const {
     return bases_[code >> bits] + (code & ((1u << bits) - 1));
   }
@@ -69,7 +80,7 @@ class Accesses {
   AccessRef reach_ = 1u << kShortBits;  // what a distance can be; 0: accesses are whole
   std::uint32_t base_number_ = 0;
   std::size_t cells_;
-  std::unique_ptr<std::uint16_t[]> short_;  // one of these three
+  Short short_;  // one of these three
   std::unique_ptr<std::uint32_t[]> long_;
   std::unique_ptr<AccessRef[]> whole_;
   std::vector<AccessRef> bases_ = {0};  // the first is 0, for cells without an access

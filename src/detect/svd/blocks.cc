@@ -127,7 +127,7 @@ Accesses* Blocks::make_accesses(const Near& near) {
   const bool scattered = std::any_of(
       near.page->planes.begin(), near.page->planes.end(),
       [](const Plane& other) { return other.accesses != nullptr && !other.accesses->is_short(); });
-  plane.accesses = std::make_unique<Accesses>(near.page->cell_count(), scattered);
+  plane.accesses = std::make_unique<Accesses>(near.page->cell_count(), scattered, *codes_);
   bytes_ += bytes_of(plane, *near.page);
   return plane.accesses.get();
 }
@@ -143,7 +143,8 @@ void Blocks::split(std::uint64_t number, Page& page) {
     for (std::uint64_t i = 0; i < count; ++i) cells[i] = plane.cells[i >> copies_shift];
     plane.cells = std::move(cells);
     if (plane.accesses != nullptr)
-      plane.accesses = std::make_unique<Accesses>(plane.accesses->split(1u << copies_shift));
+      plane.accesses =
+          std::make_unique<Accesses>(plane.accesses->split(1u << copies_shift, *codes_));
   }
   page.shift = block_shift_;
   for (const Plane& plane : page.planes) bytes_ += bytes_of(plane, page);
@@ -205,7 +206,19 @@ void Blocks::drop(ThreadId thread) {
   bytes_ -= nearest_[thread]->bytes();
   nearest_[thread] = nullptr;
   if (current_ == thread) current_ = ~0u;
-  if (planes_of_[thread] > pages_.size() / 8) drop_idle_planes();
+  if (planes_of_[thread] <= pages_.size() / 8) return;
+  const std::size_t before = bytes_;
+  drop_idle_planes();
+  if (before - bytes_ > kMuch) give_back();
+}
+
+Cell Blocks::cell_at(ThreadId thread, Address address) const {
+  const auto page = pages_.find(address >> kPageShift);
+  if (page == pages_.end()) return Cell();
+  for (const Plane& plane : page->second->planes) {
+    if (plane.thread == thread) return plane.cells[cell_of(address, page->second->shift)];
+  }
+  return Cell();
 }
 
 void Blocks::drop_idle_planes() {

@@ -293,6 +293,9 @@ class Blocks {
   // nothing to learn from anybody.
   void put_to_sleep(Near& near, CellKinds calm);
 
+  // A thread's cell of a block: slowly, and without becoming its reader.
+  Cell cell_at(ThreadId thread, Address address) const;
+
   // The range was handed out or given back.
   void forget(Address address, std::uint64_t size);
   // The thread has ended: its planes are dropped, now or when numbers are collected.
@@ -367,6 +370,7 @@ class Blocks {
 
   unsigned block_shift_;
   std::size_t bytes_ = 0;
+  std::unique_ptr<PagePool> codes_ = std::make_unique<PagePool>();
   absl::flat_hash_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   ThreadId current_ = ~0u;
   Near* near_ = nullptr;                             // of the current thread

@@ -593,6 +593,10 @@ void Online::collect_when_due() {
       });
       for (LastStore& last : last_stores_) renumbering.weak(last.unit);
     });
+    absl::erase_if(lost_, [&](const auto& lost) {
+      return !kOverwritten.has(blocks_.cell_at(lost.first.first, lost.first.second));
+    });
+    lost_.rehash(0);
     // A note has its own copy of the access; of what has ended or is nobody's, none is asked for.
     blocks_.shrink([&](Cell cell) {
       return cell.unit > kNobody && cell.noted == 0 &&

@@ -19,20 +19,20 @@
 //   Stored_Shared  the unit ends → Loaded   Stored_Shared   Stored_Shared
 //   True_Dep       True_Dep                 True_Dep        the unit ends → Idle
 //
-// In True_Dep the table loses updates: a thread reads back what it wrote while nobody else is
-// there; then others come, the unit ends, and nothing is left that knows of the value in the
-// register. By the definition that last read of a shared block begins a unit. So True_Dep has two
-// states of ours:
+// With True_Dep, updates get lost: a thread reads back what it wrote while nobody else is there;
+// then others come, the unit ends, and nothing is left that knows of the value in the register. By
+// the definition that last read of a shared block begins a unit. So we add two states, which are
+// True_Dep and Idle but for a read that they remember:
 //
-//   True_Dep_Read     True_Dep_Read      True_Dep        the unit ends → True_Dep_Shared
-//   True_Dep_Shared   True_Dep_Shared    Stored_Shared   True_Dep_Shared
+//   True_Dep_Read   True_Dep_Read            True_Dep        the unit ends → Last_Read
+//   Last_Read       Loaded                   Stored          Last_Read, and if it writes:
+//   overwritten
 //
-// A load in Stored or True_Dep leads to True_Dep_Read, which remembers it, if another thread has
-// accessed the page of the block before (elsewhere it leads to True_Dep, and costs nothing). A
-// remote access then makes a new unit, the ended one's *heir*, of which that read is the input:
-// what registers hold that was computed by the ended unit is the heir's from then on. That may be
-// more than what came from the read. So of an overwritten input that was read back only data and
-// addresses are checked, not what was decided by it (figure 3 stays what the paper says it is).
+// A load in Stored or True_Dep leads to True_Dep_Read if another thread has accessed the block's
+// page before (elsewhere it would cost and gain nothing). A store to a block in Last_Read that has
+// been overwritten, of a value that was computed in the unit that ended, is a *lost update*, and
+// reported. Which of the unit's values came from that very read is not known; that the block itself
+// is stored makes up for it: what is stored elsewhere (figure 3) stays what the paper says it is.
 //
 // When a unit ends, all of its blocks go back to Idle. A load that ends a unit is the first access
 // of the next one. The state is the block's: a store that gives it to another unit does not reset

@@ -254,6 +254,51 @@ TEST(Svd, TheBlockSizeDecidesWhatIsOneLocation) {
 }
 
 // Memory that was freed and handed out again has no history.
+// Thread 1 writes `count`, reads it back at a.c:3 while nobody else is there, and stores what it
+// computed from that at a.c:4, in steps of its own; thread 2 has been in the page before.
+std::string read_back(const std::string& between, const std::string& after_store = "") {
+  return "site 1 @a.c:1 kind=w\nsite 2 @a.c:2 kind=w\nsite 3 @a.c:3 kind=r\nsite 4 @a.c:4 kind=w\n"
+         "site 5 @a.c:5 kind=r\n"
+         "function 1 init registers=1\n"
+         "segment 1 in init block=0 index=0\n  access @#1\n  ends return\n"
+         "function 2 other registers=1\n"
+         "segment 2 in other block=0 index=0\n  access @#2\n  ends return\n"
+         "function 3 deposit registers=2\n"
+         "segment 3 in deposit block=0 index=0\n  access @#3 %0\n"
+         "  ends call arguments=() defines=%1 callee=pause\n"
+         "segment 4 in deposit block=0 index=1\n  access @#4 value=(%0)\n  ends return\n"
+         "segment 5 in deposit block=0 index=1\n  access @#5 %0\n"
+         "  ends call arguments=() defines=%1 callee=pause\n"
+         "t2: segment 2\nt2: w elsewhere @#2\n"
+         "t1: segment 1\nt1: w count @#1\n"
+         "t1: segment 3\nt1: r count @#3\n" +
+         between + "t1: segment 4\nt1: w count @#4\n" + after_store;
+}
+
+TEST(Svd, AnUpdateOfWhatWasReadBackIsLost) {
+  const std::string overwrites = "t2: segment 2\nt2: w count @#2\n";
+  const std::vector<Finding> findings = svd(read_back(overwrites));
+  ASSERT_EQ(lines(findings), (Lines{"P a.c:3 R a.c:2 I a.c:4"}));
+  EXPECT_EQ(findings[0].steps[0].ordinal, 5u);
+  EXPECT_EQ(findings[0].in_words,
+            "`count` was read, overwritten by another thread, then written from the old value");
+}
+
+TEST(Svd, WhatWasReadBackAndOnlyReadByOthersIsNotLost) {
+  EXPECT_TRUE(svd(read_back("t2: segment 5\nt2: r count @#5\n")).empty());
+}
+
+TEST(Svd, WhatIsReadAgainAfterTheOverwriteIsNotLost) {
+  EXPECT_TRUE(
+      svd(read_back("t2: segment 2\nt2: w count @#2\nt1: segment 5\nt1: r count @#5\n")).empty());
+}
+
+TEST(Svd, WhatIsStoredElsewhereIsNoLostUpdate) {
+  std::string text = read_back("t2: segment 2\nt2: w count @#2\n");
+  text.replace(text.find("t1: w count @#4"), 15, "t1: w other @#4");
+  EXPECT_TRUE(svd(text).empty());
+}
+
 TEST(Svd, FreedMemoryIsForgotten) {
   const std::string text = kSites +
                            "segment 3 in f block=0 index=0\n"

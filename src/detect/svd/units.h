@@ -355,30 +355,31 @@ void Units::for_each_element(UnitSet set, Visit visit) {
 
 // The units that something refers to.
 struct Units::Marked {
-  // Of 64 units, in halves, which takes less room.
+  // Of 128 units.
   struct Group {
-    std::array<std::uint32_t, 2> bits{};
+    std::array<std::uint32_t, 4> bits{};
     std::uint32_t before = 0;
   };
   std::vector<Group> groups;
   absl::flat_hash_set<UnitId> computed;  // those of which a set has computed values
 
-  explicit Marked(std::size_t count) : groups(count / 64 + 1) {}
-  void add(UnitId id) { groups[id / 64].bits[id / 32 % 2] |= 1u << id % 32; }
-  bool has(UnitId id) const { return (groups[id / 64].bits[id / 32 % 2] >> id % 32 & 1) != 0; }
+  explicit Marked(std::size_t count) : groups(count / 128 + 1) {}
+  void add(UnitId id) { groups[id / 128].bits[id / 32 % 4] |= 1u << id % 32; }
+  bool has(UnitId id) const { return (groups[id / 128].bits[id / 32 % 4] >> id % 32 & 1) != 0; }
   // Once all are there.
   void count() {
     std::uint32_t sum = 0;
     for (Group& group : groups) {
       group.before = sum;
-      sum += count_bits(group.bits[0]) + count_bits(group.bits[1]);
+      for (const std::uint32_t bits : group.bits) sum += count_bits(bits);
     }
   }
   UnitId number(UnitId id) const {
-    const Group& group = groups[id / 64];
-    const bool second = id / 32 % 2 != 0;
-    return group.before + (second ? count_bits(group.bits[0]) : 0) +
-           count_bits(group.bits[second] & ((1u << id % 32) - 1));
+    const Group& group = groups[id / 128];
+    const std::size_t last = id / 32 % 4;
+    UnitId out = group.before + count_bits(group.bits[last] & ((1u << id % 32) - 1));
+    for (std::size_t i = 0; i < last; ++i) out += count_bits(group.bits[i]);
+    return out;
   }
   // Without an instruction that not all processors have, compilers call a function.
   static std::uint32_t count_bits(std::uint32_t bits) {
@@ -405,7 +406,7 @@ struct Units::Marking {
   }
   [[gnu::always_inline]] void expect(UnitId id) const {
     __builtin_prefetch(&units.words_[id]);
-    __builtin_prefetch(&marked.groups[id / 64]);
+    __builtin_prefetch(&marked.groups[id / 128]);
   }
   void set(UnitSet set) {
     if (set < kSetBit) {
@@ -445,7 +446,7 @@ struct Units::Renumbering {
     return true;
   }
   [[gnu::always_inline]] void expect(UnitId id) const {
-    __builtin_prefetch(&marked->groups[id / 64]);
+    __builtin_prefetch(&marked->groups[id / 128]);
   }
   void set(UnitSet& set) {
     if (set < kSetBit) {

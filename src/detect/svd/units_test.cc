@@ -154,8 +154,7 @@ std::size_t cells_in(Blocks& blocks, Address address, std::uint64_t size) {
 }
 
 // With every width of their codes, each border from both sides, and split in the end.
-TEST(Accesses, AreWhatWasSet) {
-  constexpr std::size_t kCells = 64;
+void accesses_are_what_was_set(std::size_t cells, std::uint64_t count) {
   const std::vector<AccessRef> steps = {1,
                                         3,
                                         4095,
@@ -168,22 +167,47 @@ TEST(Accesses, AreWhatWasSet) {
                                         1ull << 63};
   for (const AccessRef step : steps) {
     for (const AccessRef stretch : {1, 7, 1000}) {  // cells in a row that are near each other
-      Accesses accesses(kCells, stretch == 7);
-      std::vector<AccessRef> expected(kCells, 0);
+      PagePool pool;
+      Accesses accesses(cells, stretch == 7, pool);
+      std::vector<AccessRef> expected(cells, 0);
       AccessRef access = 1ull << kOrdinalBits;
-      for (std::uint64_t i = 0; i < 10 * kCells; ++i) {
+      for (std::uint64_t i = 0; i < count; ++i) {
         access += (i + 1) % stretch == 0 ? step : 1;
-        const std::uint64_t cell = i * 13 % (kCells - 1);  // the last one stays without
+        const std::uint64_t cell = i * 13 % (cells - 1);  // the last one stays without
         accesses.set(cell, access);
         expected[cell] = access;
-        for (std::uint64_t k = 0; k < kCells; ++k) {
+        for (std::uint64_t k = 0; k < cells; ++k) {
           ASSERT_EQ(accesses[k], expected[k]) << "step " << step << " stretch " << stretch;
         }
       }
-      const Accesses split = accesses.split(2);
-      for (std::uint64_t k = 0; k < 2 * kCells; ++k) EXPECT_EQ(split[k], expected[k / 2]);
+      const Accesses split = accesses.split(2, pool);
+      for (std::uint64_t k = 0; k < 2 * cells; ++k) EXPECT_EQ(split[k], expected[k / 2]);
     }
   }
+}
+
+TEST(Accesses, AreWhatWasSet) {
+  accesses_are_what_was_set(64, 640);
+}
+TEST(Accesses, ThatFillAPageAreWhatWasSet) {
+  accesses_are_what_was_set(2048, 100);
+}
+TEST(Accesses, ThatFillAPageWhenTheyAreSplitAreWhatWasSet) {
+  accesses_are_what_was_set(1024, 50);
+}
+
+TEST(PagePool, APageThatComesBackIsZeroAgain) {
+  PagePool pool;
+  auto* const first = static_cast<std::uint64_t*>(pool.take());
+  auto* const second = static_cast<std::uint64_t*>(pool.take());
+  EXPECT_NE(first, second);
+  first[0] = first[PagePool::kBytes / 8 - 1] = 7;
+  second[0] = 8;
+  pool.give_back(first);
+  EXPECT_EQ(second[0], 8u);
+  auto* const again = static_cast<std::uint64_t*>(pool.take());
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(again[0] + again[PagePool::kBytes / 8 - 1], 0u);
 }
 
 TEST(Blocks, APageIsSplitByTheFirstAccessOfHalfAWord) {
