@@ -28,6 +28,13 @@ bool ends_at_once(const FlowSegment& segment) {
   return segment.end == SegmentEnd::kBranch || segment.end == SegmentEnd::kFallThrough;
 }
 
+// Whether a segment that has read there stores there.
+bool stores_there(const LiveItem& store, const LiveItem& read) {
+  return store.kind == EventKind::kWrite && store.base == read.base &&
+         store.offset == read.offset && store.event.size == read.event.size &&
+         store.size_word == 0 && read.size_word == 0;
+}
+
 }  // namespace
 
 bool FlowPrograms::calls_variant(StringId callee, StringId name) {
@@ -240,16 +247,6 @@ void FlowPrograms::compile_round(LiveSegment& out) const {
     out.own_edge = static_cast<std::uint32_t>(edge - edges_.data());
   }
 }
-
-namespace {
-
-bool stores_there(const LiveItem& store, const LiveItem& read) {
-  return store.kind == EventKind::kWrite && store.base == read.base &&
-         store.offset == read.offset && store.event.size == read.event.size &&
-         store.size_word == 0 && read.size_word == 0;
-}
-
-}  // namespace
 
 std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) {
   LiveSegment out;

@@ -66,7 +66,9 @@
 // where the paper guesses reconvergence points of if-then-else from branch targets. Of a loop's
 // branch the latest execution counts, as on the paper's stack of branches each is once.
 //
-// Invariant: a thread's cell of a block is Idle iff the cell's unit has ended or it has none.
+// Invariant: a thread's cell of a block is Idle iff the cell's unit has ended or it has none. Where
+// it ended because of what was read back, cells in True_Dep_Read and Last_Read are Idle, too, but
+// for the read that they remember.
 #pragma once
 
 #include "detect/svd/blocks.h"

@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 
+#include <cstring>
+
 #include <sys/mman.h>
 
 namespace heddle::svd {
@@ -25,7 +27,7 @@ void* PagePool::take() {
 }
 
 void PagePool::give_back(void* page) {
-  HEDDLE_CHECK(madvise(page, kBytes, MADV_DONTNEED) == 0);
+  if (madvise(page, kBytes, MADV_DONTNEED) != 0) std::memset(page, 0, kBytes);
   free_.push_back(page);
 }
 

@@ -129,9 +129,8 @@ UnitSet Units::shrink(UnitSet set) {
 
 UnitSet Units::several_compared(UnitSet set) {
   bool computed = false;
-  for_each_element(set, [&](UnitSet one) {
-    computed |= (one & kComputed) != 0 && live(one & ~kComputed) != 0;
-  });
+  for_each_element(
+      set, [&](UnitSet one) { computed |= (one & kComputed) != 0 && live(one & ~kComputed) != 0; });
   return computed ? merge_all(0, set) : set;
 }
 
