@@ -256,10 +256,48 @@ TEST(SteadyRounds, LeaveWhatSingleAccessesLeave) {
   EXPECT_GT(violations, std::size_t{kSeeds});
 }
 
+// Executions of segments 1, 2, … of one function, written by hand.
+class Script {
+ public:
+  explicit Script(const std::string& trace) : trace_(trace_from_text(trace)) {}
+
+  void segment(SegmentId id, std::vector<ShapeItem> items) {
+    auto shape = std::make_unique<RecordShape>();
+    shape->kind = RecordShape::Kind::kSegment;
+    shape->id = id;
+    shape->items = std::move(items);
+    shapes_.push_back(owned_.emplace_back(std::move(shape)).get());
+  }
+  void add(ShapeId id, ThreadId thread, std::vector<Address> addresses) {
+    addresses.insert(addresses.begin(), 0);
+    executions_.push_back(
+        Execution::of(id, thread, words_.emplace_back(std::move(addresses)).data()));
+  }
+  // Of a segment with one access: rounds of a loop over an array.
+  void loop(ShapeId id, ThreadId thread, Address from) {
+    for (Address i = 0; i < kRounds; ++i) add(id, thread, {from + 8 * i});
+  }
+  // The same, however they are taken.
+  Outcome outcome() const {
+    Outcome out = Examined(trace_.catalog, OnlineOptions()).events(executions_, shapes_);
+    EXPECT_EQ(Examined(trace_.catalog, OnlineOptions()).executions(executions_, shapes_), out);
+    return out;
+  }
+
+  static constexpr std::size_t kRounds = 12;
+
+ private:
+  Trace trace_;
+  std::vector<std::unique_ptr<RecordShape>> owned_;
+  std::vector<const RecordShape*> shapes_{nullptr};
+  std::deque<std::vector<Address>> words_;
+  std::vector<Execution> executions_;
+};
+
 // A loop stores a value that was read before it. When the loop comes again, to memory that looks as
 // the first did, the value's unit has ended: what is stored now begins units.
 TEST(SteadyRounds, OfAUnitThatHasEndedAreNotRemembered) {
-  const Trace trace = trace_from_text(R"(
+  Script script(R"(
 site 1 @1 kind=r
 site 2 @2 kind=w
 site 3 @3 kind=w
@@ -277,39 +315,56 @@ segment 3 in f block=2 index=0
   ends fall
 t0: segment 1
 )");
-  const auto shape = [](SegmentId id, std::vector<ShapeItem> items) {
-    RecordShape out;
-    out.kind = RecordShape::Kind::kSegment;
-    out.id = id;
-    out.items = std::move(items);
-    return out;
-  };
-  const RecordShape computes =
-      shape(1, {item_of(EventKind::kRead, 1, 1), item_of(EventKind::kWrite, 2, 2)});
-  const RecordShape stores = shape(2, {item_of(EventKind::kWrite, 3, 1)});
-  const RecordShape looks = shape(3, {item_of(EventKind::kRead, 4, 1)});
-  const std::array shapes{static_cast<const RecordShape*>(nullptr), &computes, &stores, &looks};
+  script.segment(1, {item_of(EventKind::kRead, 1, 1), item_of(EventKind::kWrite, 2, 2)});
+  script.segment(2, {item_of(EventKind::kWrite, 3, 1)});
+  script.segment(3, {item_of(EventKind::kRead, 4, 1)});
   constexpr Address kInput = 0x1000;
   constexpr Address kComputedValue = 0x1008;
-  std::deque<std::vector<Address>> words;
-  std::vector<Execution> executions;
-  const auto add = [&](ShapeId id, ThreadId thread, std::vector<Address> addresses) {
-    addresses.insert(addresses.begin(), 0);
-    executions.push_back(
-        Execution::of(id, thread, words.emplace_back(std::move(addresses)).data()));
-  };
-  const auto loop = [&](Address from) {
-    for (Address i = 0; i < 12; ++i) add(2, 0, {from + 8 * i});
-  };
-  add(1, 0, {kInput, kComputedValue});
-  loop(0x2000);
-  loop(0x2100);
-  add(3, 1, {kComputedValue});
-  add(3, 0, {kComputedValue});  // which the other thread has seen: the unit ends
-  loop(0x2200);
-  const Outcome expected = Examined(trace.catalog, OnlineOptions()).events(executions, shapes);
-  EXPECT_EQ(expected.ended, 1u);
-  EXPECT_EQ(Examined(trace.catalog, OnlineOptions()).executions(executions, shapes), expected);
+  script.add(1, 0, {kInput, kComputedValue});
+  script.loop(2, 0, 0x2000);
+  script.loop(2, 0, 0x2100);
+  script.add(3, 1, {kComputedValue});
+  script.add(3, 0, {kComputedValue});  // which the other thread has seen: the unit ends
+  script.loop(2, 0, 0x2200);
+  EXPECT_EQ(script.outcome().ended, 1u);
+}
+
+// A thread reads back an array that it has filled, another one overwrites it all, and what was read
+// last is stored all over it: every round loses an update.
+TEST(SteadyRounds, DoNotHideLostUpdates) {
+  Script script(R"(
+site 1 @1 kind=r
+site 2 @2 kind=w
+site 3 @3 kind=r
+site 4 @4 kind=w
+function 1 f registers=3
+segment 1 in f block=0 index=0
+  access @#1 %1
+  ends fall
+segment 2 in f block=1 index=0 parents=1
+  access @#2 value=(%1)
+  ends branch from=()
+segment 3 in f block=2 index=0 parents=2
+  access @#3 %1
+  ends branch from=()
+segment 4 in f block=3 index=0 parents=3
+  access @#4 value=()
+  ends branch from=()
+t0: segment 1
+)");
+  script.segment(1, {item_of(EventKind::kRead, 1, 1)});
+  script.segment(2, {item_of(EventKind::kWrite, 2, 1)});
+  script.segment(3, {item_of(EventKind::kRead, 3, 1)});
+  script.segment(4, {item_of(EventKind::kWrite, 4, 1)});
+  constexpr Address kInput = 0x1000;
+  constexpr Address kArray = 0x2000;
+  script.add(4, 1, {kArray + 0x400});  // somebody else is near
+  script.add(1, 0, {kInput});
+  script.loop(2, 0, kArray);
+  script.loop(3, 0, kArray);
+  script.loop(4, 1, kArray);
+  script.loop(2, 0, kArray);
+  EXPECT_EQ(script.outcome().violations.size(), Script::kRounds);
 }
 
 }  // namespace
