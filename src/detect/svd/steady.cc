@@ -46,7 +46,8 @@ bool Online::begin_sight(const LiveItem& item, Address address, Sight& sight) {
   Blocks::Near& near = blocks_.near_here(address);
   if (!Blocks::is_one(near, address, item)) return false;
   const Cell& cell = up_to_date(near.cells[Blocks::cell_of(address, item.shift)]);
-  if (kOverwritten.has(cell)) return false;  // a store there may be a lost update
+  // A store there may be a lost update. Who has overwritten it may be gone, and the cell calm.
+  if (kOverwritten.has(cell)) return false;
   sight = {.where = near.begin,
            .what = near.cells,
            .also = nullptr,
