@@ -276,11 +276,11 @@ std::span<LiveItem> FlowPrograms::compile(ShapeId id, const RecordShape& shape) 
     }
     items.push_back(item);
   }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    items[i].stored_soon =
-        items[i].kind == EventKind::kRead &&
-        std::any_of(items.begin() + i + 1, items.end(),
-                    [&](const LiveItem& later) { return stores_there(later, items[i]); });
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    item->stored_soon = item->kind == EventKind::kRead &&
+                        std::any_of(item, items.end(), [&](const LiveItem& later) {
+                          return stores_there(later, *item);
+                        });
   }
   out.items = items.data();
   out.item_count = static_cast<std::uint32_t>(items.size());
