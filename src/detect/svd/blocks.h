@@ -5,8 +5,9 @@
 // every thread that accesses it, so a thread finds its cells without looking at other threads'. A
 // word of zero is Idle, and so is a cell whose unit has ended.
 //
-// A cell does not say which access it is about; only inputs need that, for the report. A plane
-// remembers it elsewhere (accesses.h) from the first input on, until none of its cells needs it.
+// A cell does not say which access it is about; only inputs, and what was read back last, need
+// that, for the report. A plane remembers it elsewhere (accesses.h) from the first of these on,
+// until none of its cells needs it.
 //
 // When a thread accesses a block, all other threads' cells of it must be told. Most pages are used
 // by one thread. Of the others, data that one thread sets up and others use, the other threads'

@@ -484,11 +484,12 @@ void Online::find_lost_updates(const Event& store, EventOrdinal ordinal, Tags da
   });
 }
 
-// Of a block whose page has been split, the whole of it is known.
+// Of a block whose page has been split since, the word that it is a part of is known.
 const Overwrite* Online::lost_at(ThreadId thread, Address block) const {
-  auto at = lost_.find({thread, block});
-  if (at == lost_.end()) at = lost_.find({thread, block & ~Address{7}});
-  return at == lost_.end() ? nullptr : &at->second;
+  if (const auto at = lost_.find({thread, block}); at != lost_.end()) return &at->second;
+  const auto word = lost_.find({thread, block & ~Address{7}});
+  const bool covers = word != lost_.end() && block - word->second.address < word->second.size;
+  return covers ? &word->second : nullptr;
 }
 
 Online::Tag Online::chosen(ThreadId thread, Tag value, Control edge) {

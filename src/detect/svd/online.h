@@ -24,9 +24,8 @@
 // the definition that last read of a shared block begins a unit. So we add two states, which are
 // True_Dep and Idle but for a read that they remember:
 //
-//   True_Dep_Read   True_Dep_Read            True_Dep        the unit ends → Last_Read
-//   Last_Read       Loaded                   Stored          Last_Read, and if it writes:
-//   overwritten
+//   True_Dep_Read  True_Dep_Read            True_Dep        the unit ends → Last_Read
+//   Last_Read      Loaded                   Stored          Last_Read; overwritten by a write
 //
 // A load in Stored or True_Dep leads to True_Dep_Read if another thread has accessed the block's
 // page before (elsewhere it would cost and gain nothing). A store to a block in Last_Read that has
